@@ -1,0 +1,1 @@
+"""What it means: every definition, computed here and nowhere else."""

@@ -1,0 +1,1 @@
+"""What happened: facts only, append-only."""

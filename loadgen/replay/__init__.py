@@ -1,0 +1,1 @@
+"""Playing sessions on servers."""
