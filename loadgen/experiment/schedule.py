@@ -1,0 +1,182 @@
+"""In which order trials run, and how long each is: pure, without a clock.
+
+A round holds every variant at every level once. Launched variants run in blocks (one server start each): variant A at
+all levels, then B; the next round begins with B. Running servers alternate at every level instead. Levels are shuffled
+anew each round, alike for all variants of the round, and everything is seeded.
+"""
+
+import hashlib
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+TARGET_TURNS = 8
+"""Aim of turns an agent and trial: enough that a session's mix of depths and waits is seen."""
+TARGET_TURNS_ALL_AGENTS = 64
+"""Aim of turns a trial, over its agents: at one agent 8 turns say too little."""
+TARGET_SEGMENT_S = 20.0
+"""Aim of seconds a segment: long against batch formation and scheduler noise."""
+FLOOR_TURNS = 2
+FLOOR_TURNS_ALL_AGENTS = 8
+"""Below these a trial isn't worth its warm-up."""
+MIN_WARMUP_S = 3.0
+"""Long enough for clocks and caches to settle after a pause; every agent plays one whole turn besides."""
+WARMUP_TURNS = 1.6
+"""Turns that an agent plays in warm-up on top of the seconds above: one whole one, and the rest of the one that was
+under way when the others were ready, half a turn on average."""
+TAIL_TURNS = 0.5
+"""How long the last agent's segment outlasts the mean, in turns."""
+SWITCH_S = 0.6
+"""Draining, counters and files between two trials."""
+PREFERRED_ROUNDS = 4
+"""From 4 rounds on a t interval is narrow enough to settle differences of 10 %; trials shrink to make room for them."""
+MIN_ROUNDS = 3
+"""A speed-up has an interval from 3 rounds on; with fewer, levels are dropped instead."""
+MAX_ROUNDS = 12
+"""More rounds than this add little to an interval; the budget goes into longer trials."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Trials that share one server start: one variant at one or several levels of a round."""
+
+    round: int
+    variant: str
+    levels: tuple[int, ...]
+
+
+def blocks(
+    variants: Sequence[str], levels: Sequence[int], *, rounds: int, seed: int, alternate: bool = False
+) -> list[Block]:
+    """The blocks of a run in order. `alternate` switches variants at every level (running servers)."""
+    out: list[Block] = []
+    for round_ in range(1, rounds + 1):
+        order = _order(variants, round_, seed)
+        shuffled = list(levels)
+        _generator(seed, f"levels:{round_}").shuffle(shuffled)
+        if alternate:
+            for index, level in enumerate(shuffled):
+                turn = order if index % 2 == 0 else order[::-1]
+                out.extend(Block(round_, variant, (level,)) for variant in turn)
+        else:
+            out.extend(Block(round_, variant, tuple(shuffled)) for variant in order)
+    return out
+
+
+def _order(variants: Sequence[str], round_: int, seed: int) -> list[str]:
+    """Two variants alternate (A B, B A, …); more are shuffled anew every odd round and reversed in the even one."""
+    pair = (round_ - 1) // 2
+    order = list(variants)
+    if len(order) > 2:  # noqa: PLR2004 - more than a pair
+        _generator(seed, f"order:{pair}").shuffle(order)
+    return order if round_ % 2 == 1 else order[::-1]
+
+
+def _generator(seed: int, purpose: str) -> random.Random:
+    digest = hashlib.sha256(f"schedule:{seed}:{purpose}".encode()).digest()
+    return random.Random(int.from_bytes(digest, "big"))  # noqa: S311 - reproducible order, not a secret
+
+
+def trial_id(round_: int, variant: str, level: int) -> str:
+    """The name of a trial, also its file name: `r2-mtp-c4`."""
+    return f"r{round_}-{variant}-c{level}"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a time budget is spent: rounds, turns an agent by level, levels that had to go, and the time it takes."""
+
+    rounds: int
+    turns: dict[int, int]
+    short: dict[int, bool]
+    dropped_levels: tuple[int, ...]
+    estimated_s: float
+
+
+def aim_turns(level: int, turn_s: float) -> int:
+    """Turns an agent and trial as the definitions want them: max(8, 64/N) turns an agent, and 20 seconds."""
+    return max(
+        TARGET_TURNS,
+        math.ceil(TARGET_TURNS_ALL_AGENTS / level),
+        math.ceil(TARGET_SEGMENT_S / turn_s),
+    )
+
+
+def floor_turns(level: int) -> int:
+    """The fewest turns an agent and trial: max(2, 8/N) turns an agent."""
+    return max(FLOOR_TURNS, math.ceil(FLOOR_TURNS_ALL_AGENTS / level))
+
+
+def trial_s(turns: int, turn_s: float) -> float:
+    """Estimated seconds of a trial of `turns` turns an agent, warm-up and switching included."""
+    return max(MIN_WARMUP_S, turn_s) + (WARMUP_TURNS - 1 + turns + TAIL_TURNS) * turn_s + SWITCH_S
+
+
+def fit(
+    turn_s: Mapping[int, float],
+    *,
+    variants: int,
+    budget_s: float,
+    block_s: float,
+    rounds: int | None = None,
+) -> Fit:
+    """Fit rounds and trial lengths to `budget_s`.
+
+    Args:
+        turn_s: seconds a turn and agent, waits included, by level (from the pilot).
+        variants: how many variants a round has.
+        budget_s: seconds left.
+        block_s: seconds that one server start costs (0 for running servers).
+        rounds: a fixed number of rounds; then only trial lengths are fitted, down to their floor.
+
+    Trials shrink from their aim towards the floor until 4 rounds fit; if even the shortest leave room for fewer than 3,
+    levels are dropped, from the second largest down to the second smallest, so that the ends of the curve stay; the
+    last to go is the largest. With one level left, what fits is run, at least one round.
+    """
+    levels = sorted(turn_s)
+    dropped: list[int] = []
+    while True:
+        wanted = rounds or PREFERRED_ROUNDS
+        share = _largest_share(levels, turn_s, variants, budget_s / wanted, block_s)
+        turns = {level: _turns(level, turn_s[level], share) for level in levels}
+        round_s = _round_s(turns, turn_s, variants, block_s)
+        held = int(budget_s // round_s)
+        if rounds is not None or held >= MIN_ROUNDS or len(levels) == 1:
+            break
+        dropped.append(levels.pop(-2) if len(levels) > 2 else levels.pop())  # noqa: PLR2004 - the two ends
+    done = rounds or max(1, min(held, MAX_ROUNDS))
+    return Fit(
+        rounds=done,
+        turns=turns,
+        short={level: turns[level] < aim_turns(level, turn_s[level]) for level in levels},
+        dropped_levels=tuple(sorted(dropped)),
+        estimated_s=done * round_s,
+    )
+
+
+def _turns(level: int, turn_s: float, share: float) -> int:
+    low, high = floor_turns(level), aim_turns(level, turn_s)
+    return max(low, math.floor(low + share * (high - low)))
+
+
+def _round_s(turns: Mapping[int, int], turn_s: Mapping[int, float], variants: int, block_s: float) -> float:
+    return variants * (block_s + sum(trial_s(k, turn_s[level]) for level, k in turns.items()))
+
+
+def _largest_share(
+    levels: Sequence[int], turn_s: Mapping[int, float], variants: int, round_budget_s: float, block_s: float
+) -> float:
+    """The largest share of the way from floor to aim at which a round takes at most `round_budget_s` (by bisection)."""
+
+    def holds(share: float) -> bool:
+        turns = {level: _turns(level, turn_s[level], share) for level in levels}
+        return _round_s(turns, turn_s, variants, block_s) <= round_budget_s
+
+    if holds(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

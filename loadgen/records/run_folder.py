@@ -1,0 +1,240 @@
+"""The run folder: where facts go as they happen, and where they are read back.
+
+    manifest.json     what the run set out to do, and where (written once, first)
+    plan.json         its trials in order (written once, after the pilot)
+    starts.jsonl      one line a server that became ready
+    trials.jsonl      one line a trial, written as it ends
+    requests.jsonl    one line a request, written as it ends
+    events/TRIAL.bin  token events (see `loadgen.records.events`)
+    samples.jsonl     telemetry readings
+    journal.jsonl     how the run went as a whole
+    logs/             what the servers printed
+    summary.json      what it means: recomputed from the rest by `loadgen report`
+
+Files grow by whole lines, each handed to the operating system in one `write`, so that a crash or kill -9 of loadgen
+loses no request that had ended. A torn last line (the machine died, the disk filled up) is cut when the folder is
+opened again, and said so.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from loadgen.errors import RunFolderError
+from loadgen.records.events import ENTRY_BYTES, pack_events, unpack_events
+from loadgen.records.model import (
+    JournalEntry,
+    Manifest,
+    Plan,
+    RequestRecord,
+    Sample,
+    ServerStart,
+    TokenEvent,
+    TrialRecord,
+)
+from loadgen.records.run import Run
+
+SCHEMA = "loadgen-run/1"
+
+_Record = TypeVar("_Record", RequestRecord, TrialRecord, ServerStart, Sample, JournalEntry)
+
+
+class _LineFile:
+    """An append-only file of JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._encoder = msgspec.json.Encoder()
+
+    def append(self, record: msgspec.Struct) -> None:
+        _write_all(self._fd, self._encoder.encode(record) + b"\n")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    """Write everything; `os.write` may take less on a nearly full disk or after a signal."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+class RunWriter:
+    """Writes the facts of one run. One writer a process; the folder must be new."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=False)
+            (path / "events").mkdir()
+            (path / "logs").mkdir()
+            (path / "manifest.json").write_bytes(_pretty(manifest))
+            self._requests = _LineFile(path / "requests.jsonl")
+            self._trials = _LineFile(path / "trials.jsonl")
+            self._starts = _LineFile(path / "starts.jsonl")
+            self._samples = _LineFile(path / "samples.jsonl")
+            self._journal = _LineFile(path / "journal.jsonl")
+        except FileExistsError:
+            raise RunFolderError(f"{path} exists already; name another folder with --out, or remove it") from None
+        except OSError as error:
+            raise RunFolderError(f"can't write to {path}: {error.strerror}; name another folder with --out") from None
+        self._events: tuple[str, int, int] | None = None
+
+    def log_path(self, name: str) -> Path:
+        """Where the log called `name` goes."""
+        return self.path / "logs" / f"{name}.log"
+
+    def plan(self, plan: Plan) -> None:
+        """Write the plan: once, before round 1."""
+        (self.path / "plan.json").write_bytes(_pretty(plan))
+
+    def start(self, start: ServerStart) -> None:
+        """A server became ready."""
+        self._starts.append(start)
+
+    def request(self, record: RequestRecord, events: Sequence[TokenEvent]) -> RequestRecord:
+        """A request ended. Returns the record as written, with the place of its events filled in."""
+        if events and record.send_ns is not None:
+            record = msgspec.structs.replace(record, events_at=self._append_events(record, events))
+        self._requests.append(record)
+        return record
+
+    def _append_events(self, record: RequestRecord, events: Sequence[TokenEvent]) -> int:
+        if self._events is None or self._events[0] != record.trial:
+            self._close_events()
+            path = self.path / "events" / f"{record.trial}.bin"
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self._events = (record.trial, fd, os.fstat(fd).st_size)
+        trial, fd, at = self._events
+        block = pack_events(record.send_ns or 0, events)
+        _write_all(fd, block)
+        self._events = (trial, fd, at + len(block))
+        return at
+
+    def trial(self, record: TrialRecord) -> None:
+        """A trial ended."""
+        self._trials.append(record)
+
+    def sample(self, sample: Sample) -> None:
+        """A telemetry source was read."""
+        self._samples.append(sample)
+
+    def journal(self, entry: JournalEntry) -> None:
+        """Something happened to the run as a whole."""
+        self._journal.append(entry)
+
+    def summary(self, summary: dict[str, Any]) -> None:
+        """Write (or replace) `summary.json`."""
+        write_summary(self.path, summary)
+
+    def _close_events(self) -> None:
+        if self._events is not None:
+            os.close(self._events[1])
+            self._events = None
+
+    def close(self) -> None:
+        """Close all files."""
+        self._close_events()
+        for file in (self._requests, self._trials, self._starts, self._samples, self._journal):
+            file.close()
+
+
+def write_summary(path: Path, summary: dict[str, Any]) -> None:
+    """Replace `summary.json` in one step, so that a reader never sees half of it."""
+    partial = path / "summary.json.partial"
+    partial.write_bytes(_pretty(summary))
+    partial.replace(path / "summary.json")
+
+
+def _pretty(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def read_run(path: Path) -> Run:
+    """Read a run folder back.
+
+    A torn last line of a `.jsonl` file is cut off the file, and the cut is added to `journal.jsonl`. Raises
+    `RunFolderError` where the folder is none, or a line in the middle is damaged (file and line are named).
+    """
+    manifest_path = path / "manifest.json"
+    if not manifest_path.is_file():
+        raise RunFolderError(f"{path} is not a run folder: it has no manifest.json")
+    manifest = _decode(manifest_path, manifest_path.read_bytes(), Manifest)
+    if manifest.schema != SCHEMA:
+        raise RunFolderError(f"{path} has the format {manifest.schema!r}; this version reads {SCHEMA!r}")
+    plan_path = path / "plan.json"
+    plan = _decode(plan_path, plan_path.read_bytes(), Plan) if plan_path.is_file() else None
+    for name in ("requests", "trials", "starts", "samples", "journal"):
+        _cut_torn_tail(path / f"{name}.jsonl", path / "journal.jsonl")
+    return Run(
+        manifest=manifest,
+        plan=plan,
+        starts=_lines(path / "starts.jsonl", ServerStart),
+        trials=_lines(path / "trials.jsonl", TrialRecord),
+        requests=_lines(path / "requests.jsonl", RequestRecord),
+        samples=_lines(path / "samples.jsonl", Sample),
+        journal=_lines(path / "journal.jsonl", JournalEntry),
+        events=_EventReader(path / "events"),
+    )
+
+
+class _EventReader:
+    """Reads the token events of a request; keeps the event file of the last trial asked for in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._trial: str | None = None
+        self._data = b""
+
+    def __call__(self, request: RequestRecord) -> Iterable[TokenEvent]:
+        if request.events_at is None or request.send_ns is None:
+            return []
+        if request.trial != self._trial:
+            path = self._folder / f"{request.trial}.bin"
+            self._data = path.read_bytes() if path.is_file() else b""
+            self._trial = request.trial
+        block = self._data[request.events_at : request.events_at + request.token_events * ENTRY_BYTES]
+        if len(block) != request.token_events * ENTRY_BYTES:
+            raise RunFolderError(f"events/{request.trial}.bin is shorter than requests.jsonl says; the run is damaged")
+        return list(unpack_events(request.send_ns, block))
+
+
+def _cut_torn_tail(path: Path, journal: Path) -> None:
+    if not path.is_file():
+        return
+    data = path.read_bytes()
+    if not data or data.endswith(b"\n"):
+        return
+    kept = data.rfind(b"\n") + 1
+    os.truncate(path, kept)
+    file = _LineFile(journal)
+    file.append(JournalEntry(at_ns=0, what="torn_tail_cut", detail=f"{path.name}: {len(data) - kept} bytes"))
+    file.close()
+
+
+def _lines(path: Path, kind: type[_Record]) -> list[_Record]:
+    if not path.is_file():
+        return []
+    decoder = msgspec.json.Decoder(kind)
+    records = []
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                records.append(decoder.decode(line))
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise RunFolderError(f"{path}:{number} is damaged: {error}") from None
+    return records
+
+
+_Document = TypeVar("_Document", Manifest, Plan)
+
+
+def _decode(path: Path, data: bytes, kind: type[_Document]) -> _Document:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RunFolderError(f"{path} is damaged: {error}") from None
