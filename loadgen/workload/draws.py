@@ -1,0 +1,95 @@
+"""Every random choice of a run: the same for every variant of a round, different between rounds.
+
+The variant is never a part of a draw, so that two variants of one round are given the same work.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from loadgen.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+_SESSION = "session"
+_START = "start"
+_ORDER = "order"
+
+
+def rng(seed: int, *parts: int | str) -> "Generator":
+    """A generator of its own for one purpose: PCG64, seeded with the SHA-256 of the seed and the parts.
+
+    Equal arguments give equal draws on every machine. Parts are told apart by place and type (`1` is not `"1"`).
+    """
+    from numpy.random import PCG64, Generator  # noqa: PLC0415 - the command line starts without numpy
+
+    digest = hashlib.sha256(json.dumps([seed, *parts], separators=(",", ":")).encode()).digest()
+    return Generator(PCG64(int.from_bytes(digest, "big")))
+
+
+def session_index(  # noqa: PLR0917 - the parts of the seed in the glossary's order
+    seed: int,
+    round: int,  # noqa: A002 - the glossary's word
+    level: int,
+    agent: int,
+    kth: int,
+    sessions: int,
+) -> int:
+    """Which session of the pool an agent plays as its k-th after the first (`kth` from 1), 0 ≤ index < `sessions`.
+
+    Uniform over the pool. Raises `WorkloadError` where the pool is empty.
+    """
+    if sessions < 1:
+        raise WorkloadError("The workload holds no session.")
+    return int(rng(seed, _SESSION, round, level, agent, kth).integers(sessions))
+
+
+def start_turns(
+    depths: Sequence[Sequence[int]], *, seed: int, level: int, rounds: int, upto: int | None = None
+) -> list[list[tuple[int, int]]]:
+    """Where each agent starts: `[round - 1][agent]` → (session index, turn index).
+
+    Systematic sampling over all turns of the workload in the order of their depth (Cochran, Sampling Techniques, ch.
+    8): `level * rounds` points at equal distances from one random offset. Each trial gets one point in each of `level`
+    equal shares of the ordered turns, and which round gets which point of a share is drawn. So each turn is equally
+    likely, and both a trial and the whole run cover the depths evenly. The deepest start is not always the same agent.
+
+    Args:
+        depths: prompt depth in tokens, `depths[s][t]` of turn t of session s.
+        seed: the seed of the run.
+        level: the number of agents.
+        rounds: the planned number of rounds: the points are spread over as many.
+        upto: how many rounds to return; default `rounds`. Rounds beyond the plan come in further samples of `rounds`
+            rounds each, so that the planned ones stay as they are.
+
+    Raises `WorkloadError` where the workload has no turn.
+    """
+    turns = sorted((depth, s, t) for s, session in enumerate(depths) for t, depth in enumerate(session))
+    if not turns:
+        raise WorkloadError("The workload holds no turn.")
+    wanted = rounds if upto is None else upto
+    starts: list[list[tuple[int, int]]] = []
+    while len(starts) < wanted:
+        starts += _sample(turns, seed=seed, level=level, rounds=rounds, first_round=len(starts) + 1)
+    return starts[:wanted]
+
+
+def _sample(
+    turns: Sequence[tuple[int, int, int]], *, seed: int, level: int, rounds: int, first_round: int
+) -> list[list[tuple[int, int]]]:
+    """One systematic sample for `rounds` rounds from `first_round` on."""
+    generator = rng(seed, _START, level, rounds, first_round)
+    offset = float(generator.random())
+    places = [generator.permutation(rounds) for _ in range(level)]
+    points = level * rounds
+    starts = []
+    for r in range(rounds):
+        chosen = [
+            turns[min(int((share * rounds + int(places[share][r]) + offset) * len(turns) / points), len(turns) - 1)]
+            for share in range(level)
+        ]
+        order = rng(seed, _ORDER, level, first_round + r).permutation(level)
+        starts.append([chosen[int(share)][1:] for share in order])
+    return starts
