@@ -9,11 +9,15 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""A variant's name is also a file name, a label and a column: letters, digits, dot, dash and underscore."""
+
+
 class UrlVariant(_Frozen):
     """A server that runs already."""
 
     kind: Literal["url"] = "url"
-    name: str
+    name: Name
     url: str
     model: str | None = Field(default=None, description="model name to send; default: the first of /v1/models")
 
@@ -22,7 +26,7 @@ class LaunchVariant(_Frozen):
     """A server that loadgen starts: `program` on the path (or `embedded`) with llama-server arguments."""
 
     kind: Literal["launch"] = "launch"
-    name: str
+    name: Name
     program: str
     args: tuple[str, ...] = ()
     env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")

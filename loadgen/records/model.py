@@ -290,7 +290,7 @@ class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run set out to do and where: written once, before the first server starts."""
+    """What a run set out to do and where: written once, before the first trial."""
 
     schema: str
     run: str

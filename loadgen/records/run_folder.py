@@ -1,6 +1,6 @@
 """The run folder: where facts go as they happen, and where they are read back.
 
-    manifest.json     what the run set out to do, and where (written once, first)
+    manifest.json     what the run set out to do, and where (written once, before the first trial)
     plan.json         its trials in order (written once, after the pilot)
     starts.jsonl      one line a server that became ready
     trials.jsonl      one line a trial, written as it ends
@@ -66,13 +66,12 @@ def _write_all(fd: int, data: bytes) -> None:
 class RunWriter:
     """Writes the facts of one run. One writer a process; the folder must be new."""
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=False)
             (path / "events").mkdir()
             (path / "logs").mkdir()
-            (path / "manifest.json").write_bytes(_pretty(manifest))
             self._requests = _LineFile(path / "requests.jsonl")
             self._trials = _LineFile(path / "trials.jsonl")
             self._starts = _LineFile(path / "starts.jsonl")
@@ -87,6 +86,10 @@ class RunWriter:
     def log_path(self, name: str) -> Path:
         """Where the log called `name` goes."""
         return self.path / "logs" / f"{name}.log"
+
+    def manifest(self, manifest: Manifest) -> None:
+        """Write the manifest: once, before the first trial."""
+        (self.path / "manifest.json").write_bytes(_pretty(manifest))
 
     def plan(self, plan: Plan) -> None:
         """Write the plan: once, before round 1."""

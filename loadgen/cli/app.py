@@ -1,0 +1,54 @@
+"""`loadgen`: the commands, and how errors become exit codes."""
+
+import sys
+
+import typer
+
+from loadgen import __version__
+from loadgen.cli import ab, demo, doctor, report, sweep
+from loadgen.errors import LoadgenError
+
+app = typer.Typer(
+    name="loadgen",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Does speculative decoding pay on your llama-server, with several agents at work?\n\n"
+    "Replays agent sessions at several concurrencies, with speculation on and off, and says what it does to your "
+    "tasks per hour, with the uncertainty of the answer.",
+    epilog="Start with [bold]loadgen demo[/bold], then [bold]loadgen ab -c 1,2,4 -- llama-server -m model.gguf "
+    "--spec-type …[/bold]",
+)
+
+_NO_SEPARATOR = {"allow_interspersed_args": False}
+
+app.command(name="demo", epilog=demo.EXAMPLES)(demo.demo)
+app.command(name="ab", epilog=ab.EXAMPLES, context_settings=_NO_SEPARATOR)(ab.ab)
+app.command(name="sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
+app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
+app.command(name="report", epilog=report.EXAMPLES)(report.report)
+
+
+def _version(asked: bool) -> None:  # a typer callback takes its value by position
+    if asked:
+        typer.echo(f"loadgen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Run the command line. Every `LoadgenError` becomes one message on stderr and its own exit code."""
+    try:
+        app()
+    except LoadgenError as error:
+        typer.secho(f"loadgen: {error}", err=True, fg="red" if sys.stderr.isatty() else None)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output is gone: nothing is left to say
+        sys.exit(1)

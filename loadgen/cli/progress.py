@@ -1,0 +1,128 @@
+"""Progress on stderr: a live line on a terminal, one line a trial elsewhere."""
+
+import time
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from loadgen.records.model import Plan, PlannedTrial, RequestRecord, ServerStart, TrialRecord
+from loadgen.units import ns_to_s
+
+
+class ProgressDisplay:
+    """Shows a run as it happens. Use as a context manager around the run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = console.is_terminal
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+            disable=not self._live,
+        )
+        self._task: TaskID | None = None
+        self._done = 0
+        self._total = 0
+        self._estimated_s = 0.0
+        self._started_s = time.monotonic()
+        self._requests = 0
+        self._current: PlannedTrial | None = None
+        self._noted: str | None = None
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        self._task = self._progress.add_task("starting", total=None, left="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def note(self, text: str) -> None:
+        """Print a line; the same line twice in a row is printed once."""
+        if text != self._noted:
+            self._console.print(text, style="dim", highlight=False, markup=False)
+            self._noted = text
+
+    def server(self, start: ServerStart) -> None:
+        """Nothing to print for a server that is ready: the trial that follows names it."""
+
+    def planned(self, plan: Plan) -> None:
+        """Print the plan and its time."""
+        self._total = len(plan.trials)
+        self._estimated_s = plan.estimated_s
+        self._started_s = time.monotonic()
+        levels = sorted({trial.level for trial in plan.trials})
+        turns = {trial.level: trial.turns_per_agent for trial in plan.trials}
+        self.note(
+            f"plan: {plan.rounds} rounds × {', '.join(map(str, levels))} agents, {self._total} trials, "
+            f"about {_clock(plan.estimated_s)}; measured turns an agent: "
+            + ", ".join(f"{turns[level]} at {level}" for level in levels)
+        )
+        if plan.dropped_levels:
+            self.note(
+                f"left out to make 3 rounds fit: {', '.join(map(str, plan.dropped_levels))} agents "
+                "(a longer --time-budget keeps them)"
+            )
+        if self._task is not None:
+            self._progress.update(self._task, total=self._total)
+
+    def trial_started(self, planned: PlannedTrial) -> None:
+        """Show which trial runs."""
+        self._current = planned
+        self._requests = 0
+        self._describe()
+
+    def request(self, record: RequestRecord) -> None:
+        """Count requests."""
+        del record
+        self._requests += 1
+        self._describe()
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """Advance; without a terminal, print one line."""
+        if record.round > 0:
+            self._done += 1
+            if self._task is not None:
+                self._progress.update(self._task, completed=self._done)
+        if record.aborted is not None:
+            self.note(f"{record.trial}: stopped early, {record.aborted}")
+        elif not self._live:
+            position = f"{self._done}/{self._total}" if record.round else "pilot"
+            self.note(
+                f"{position}  {_place(record.variant, record.level, record.round)}: {self._requests} requests "
+                f"in {ns_to_s(record.end_ns - record.start_ns):.1f} s{self._left()}"
+            )
+
+    def _describe(self) -> None:
+        if self._task is None or self._current is None:
+            return
+        current = self._current
+        where = _place(current.variant, current.level, current.round)
+        self._progress.update(
+            self._task, description=f"{where}, {self._requests} requests", left=self._left().removeprefix(", ")
+        )
+
+    def _left(self) -> str:
+        """Time left: planned seconds, corrected by how the trials so far took."""
+        if not self._total or self._estimated_s <= 0:
+            return ""
+        left = self._estimated_s * (1 - self._done / self._total)
+        if self._done:
+            left = (time.monotonic() - self._started_s) / self._done * (self._total - self._done)
+        return f", {_clock(left)} left"
+
+
+def _place(variant: str, level: int, round_: int) -> str:
+    agents = "agent" if level == 1 else "agents"
+    return f"round {round_}: {variant}, {level} {agents}" if round_ else f"pilot: {variant}, {level} {agents}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} min" if minutes else f"{rest} s"

@@ -1,0 +1,49 @@
+"""Whoever wants to see a run live: progress displays and exporters. Facts only, handed over by `cli`."""
+
+from typing import Protocol
+
+from loadgen.records.model import Plan, PlannedTrial, RequestRecord, ServerStart, TrialRecord
+
+
+class Observer(Protocol):
+    """Called from the event loop between requests; must return at once and never raise."""
+
+    def note(self, text: str) -> None:
+        """Say something in passing, such as that a server is loading."""
+
+    def server(self, start: ServerStart) -> None:
+        """A server is ready."""
+
+    def planned(self, plan: Plan) -> None:
+        """The trials are planned."""
+
+    def trial_started(self, planned: PlannedTrial) -> None:
+        """A trial (or, with round 0, a pilot) begins."""
+
+    def request(self, record: RequestRecord) -> None:
+        """A request ended."""
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """A trial ended."""
+
+
+class Silent:
+    """An observer that looks away."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def server(self, start: ServerStart) -> None:
+        """Nothing."""
+
+    def planned(self, plan: Plan) -> None:
+        """Nothing."""
+
+    def trial_started(self, planned: PlannedTrial) -> None:
+        """Nothing."""
+
+    def request(self, record: RequestRecord) -> None:
+        """Nothing."""
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """Nothing."""

@@ -1,0 +1,35 @@
+"""The command line of a server that runs on this machine, found by its listening port, or that a router tells."""
+
+import psutil
+
+from loadgen.client.control import Control
+from loadgen.client.endpoint import Endpoint
+
+
+def local_command(endpoint: Endpoint) -> list[str] | None:
+    """The arguments of the local process that listens at `endpoint`; null where it isn't local or can't be seen."""
+    if not endpoint.is_loopback:
+        return None
+    try:
+        connections = psutil.net_connections(kind="tcp")
+    except psutil.AccessDenied:
+        return None
+    for connection in connections:
+        listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == endpoint.port
+        if listens and connection.pid is not None:
+            try:
+                return psutil.Process(connection.pid).cmdline() or None
+            except psutil.Error:
+                return None
+    return None
+
+
+async def router_command(control: Control, model: str | None) -> list[str] | None:
+    """The arguments with which a llama-server router started `model` (`status.args` of /models); null without one."""
+    listing = await control.models()
+    for entry in (listing or {}).get("data", []):
+        status = entry.get("status") if isinstance(entry, dict) else None
+        args = status.get("args") if isinstance(status, dict) else None
+        if isinstance(args, list) and args and (model is None or entry.get("id") == model):
+            return [str(arg) for arg in args]
+    return None
