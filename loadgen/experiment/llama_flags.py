@@ -105,6 +105,9 @@ _SECRETS = ("--api-key", "-hft", "--hf-token")
 _SECRET_ASSIGNMENT = re.compile(r"([A-Za-z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD))=.+", re.DOTALL)
 MASK = "***"
 
+_SERVER = re.compile(r"(?:.*[/\\\\:])?(?:llama-?)?server(?:[-.][\w.-]*)?|embedded", re.IGNORECASE)
+"""Words that name the server's program, or its container image (`…/llama.cpp:server-cuda`)."""
+
 _NUMBER = re.compile(r"-\d+(\.\d+)?")
 
 
@@ -177,6 +180,20 @@ def value_of(args: Sequence[str], *names: str) -> str | None:
             following = args[index + 1] if index + 1 < len(args) else None
             value = following if inline is None else inline
     return value
+
+
+def first_argument(program: str, args: Sequence[str]) -> int:
+    """Where llama-server's own arguments begin in `args`.
+
+    0, unless `program` is a wrapper such as `taskset`, `numactl` or `docker`: then behind the word that names the
+    server, or, where no word does, at the first word with a dash.
+    """
+    if _SERVER.fullmatch(program):
+        return 0
+    for index, word in enumerate(args):
+        if _SERVER.fullmatch(word):
+            return index + 1
+    return next((index for index, word in enumerate(args) if word.startswith("-")), len(args))
 
 
 def has(args: Sequence[str], *names: str) -> bool:

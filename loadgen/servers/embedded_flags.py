@@ -69,6 +69,10 @@ def _spec_default(api: Any, params: Any, _text: str) -> None:
     params.speculative.types = [api.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
 
 
+def _timeout(_api: Any, params: Any, text: str) -> None:
+    params.timeout_read = params.timeout_write = values.whole(text)
+
+
 def _verbosity(names: str) -> Flag:
     def apply(_api: Any, params: Any, _text: str) -> None:
         params.verbosity = _MAX_VERBOSITY
@@ -93,7 +97,7 @@ _SERVER = (
     _switch("--no-slots", "endpoint_slots", False),
     _switch("--ui --webui", "ui", True, "LLAMA_ARG_UI"),
     _switch("--no-ui --no-webui", "ui", False),
-    _value("-to --timeout", "timeout_read", values.whole, "LLAMA_ARG_TIMEOUT"),
+    Flag(("-to", "--timeout"), "LLAMA_ARG_TIMEOUT", takes_value=True, apply=_timeout),
     _value("--threads-http", "n_threads_http", values.whole, "LLAMA_ARG_THREADS_HTTP"),
     _value("--sse-ping-interval", "sse_ping_interval", values.whole, "LLAMA_ARG_SSE_PING_INTERVAL"),
     _value("-sps --slot-prompt-similarity", "slot_prompt_similarity", values.real),

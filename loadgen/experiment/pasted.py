@@ -1,0 +1,144 @@
+"""A llama-server command, as its user runs it, as two variants: with its speculation, and the same without."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from loadgen.errors import ExperimentError
+from loadgen.experiment import llama_flags as flags
+from loadgen.experiment.model import LaunchVariant
+
+OFF = "off"
+"""Name of the baseline."""
+
+_NAME_LENGTH = 64
+"""The longest name that a variant may have."""
+
+LOG_LEVEL = "4"
+"""llama-server's `trace`: below it the load log has no buffer sizes, and the memory ledger stays empty."""
+
+_HOST = ("--host",)
+_PORT = ("--port",)
+_VERBOSITY = ("-lv", "--verbosity", "--log-verbosity")
+_VERBOSE = ("-v", "--verbose", "--log-verbose")
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_UNSET = ("-u", "--unset")
+_VARIABLE_ARGUMENTS = {
+    "LLAMA_ARG_SPEC_TYPE": flags.TYPE[0],
+    "LLAMA_ARG_SPEC_DRAFT_N_MAX": flags.N_MAX[0],
+    "LLAMA_ARG_SPEC_DRAFT_MODEL": flags.DRAFT_MODEL[0],
+    "LLAMA_ARG_SPEC_DRAFT_HF_REPO": flags.DRAFT_REPO[0],
+}
+
+
+def variants_from_command(command: Sequence[str]) -> tuple[LaunchVariant, LaunchVariant]:
+    """The variants `(on, off)` of a command: program and arguments, after `env VAR=x` or `VAR=x` words if any.
+
+    `on` is the command itself, named by its speculation (`mtp`, `mtp-7`, `ngram-simple`, …). `off` lacks the arguments
+    and variables of speculation and draft models. Both lack `--host` and `--port`, which are chosen at every start. The
+    words of a wrapper before llama-server (`numactl -N 0 llama-server …`) stay as they are.
+
+    Raises:
+        ExperimentError: There is nothing to compare, or the command would silently run without its speculation.
+    """
+    env, words = _environment(command)
+    if not words:
+        raise ExperimentError("the command is empty: write llama-server and its arguments after --")
+    program, rest = words[0], words[1:]
+    begin = flags.first_argument(program, rest)
+    wrapper = rest[:begin]
+    args = flags.replaced(flags.replaced(rest[begin:], *_HOST, value=None), *_PORT, value=None)
+    speculation = _speculation(args, env)
+    on = LaunchVariant(name=_name(speculation), program=program, args=wrapper + args, env=env, speculative=True)
+    off = LaunchVariant(
+        name=OFF,
+        program=program,
+        args=wrapper + flags.without_speculation(args),
+        env={
+            **{name: value for name, value in env.items() if not flags.is_speculative_variable(name)},
+            **dict.fromkeys((*flags.VARIABLES, *filter(flags.is_speculative_variable, env))),
+        },
+        speculative=False,
+    )
+    return on, off
+
+
+def prepared(args: Sequence[str], *, host: str, port: int, program: str = "llama-server") -> tuple[str, ...]:
+    """The arguments with the address to listen on, and with metrics and the load log switched on unless they are.
+
+    `program` tells where a wrapper's words end and llama-server's begin.
+    """
+    begin = flags.first_argument(program, args)
+    own = flags.replaced(args[begin:], *_HOST, value=host)
+    own = flags.replaced(own, *_PORT, value=str(port))
+    if not flags.has(own, "--metrics"):
+        own += ("--metrics",)
+    if not flags.has(own, *_VERBOSITY, *_VERBOSE):
+        own += (_VERBOSITY[0], LOG_LEVEL)
+    return (*args[:begin], *own)
+
+
+def _environment(command: Sequence[str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """The variables that stand before the program, and the rest."""
+    words = list(command)
+    env: dict[str, str | None] = {}
+    is_env = bool(words) and PurePath(words[0]).name == "env"
+    if is_env:
+        words.pop(0)
+    while words:
+        if match := _ASSIGNMENT.fullmatch(words[0]):
+            env[match.group(1)] = match.group(2)
+            words.pop(0)
+        elif is_env and words[0] in _UNSET and len(words) > 1:
+            env[words[1]] = None
+            del words[:2]
+        else:
+            break
+    return env, tuple(words)
+
+
+def _speculation(args: Sequence[str], env: Mapping[str, str | None]) -> flags.Speculation:
+    """What the command says of speculation, after the checks for what llama-server passes over in silence."""
+    from_env = [
+        word for name, flag in _VARIABLE_ARGUMENTS.items() if (value := env.get(name)) for word in (flag, value)
+    ]
+    found = flags.speculation_of([*from_env, *args])
+    if found.removed:
+        name = found.removed[0]
+        raise ExperimentError(f"llama-server no longer takes {name}: use {flags.REMOVED[name]}.")
+    for preset in flags.PRESETS:
+        if flags.has(args, preset):
+            raise ExperimentError(
+                f"{preset} loads a model together with its draft, so there is no command without speculation to "
+                "compare with: name them with -m, -md and --spec-type draft-simple instead."
+            )
+    if not found.types and found.draft is not None:
+        raise ExperimentError(
+            "a draft model alone (-md, -hfd) is loaded into memory but never used: add --spec-type draft-simple, or "
+            "the type that the draft was made for (draft-eagle3, draft-dflash, …)."
+        )
+    if not found.types:
+        raise ExperimentError(
+            "the command has no speculation to compare: add --spec-type, for example draft-mtp (a model with MTP "
+            "heads), draft-simple with -md (a small draft model) or ngram-simple (no second model)."
+        )
+    if "draft-simple" in found.types and found.draft is None:
+        raise ExperimentError(
+            "--spec-type draft-simple without a draft model starts with speculation off: add -md DRAFT.gguf."
+        )
+    if found.n_max == 0 and any(kind.startswith("draft-") for kind in found.types):
+        raise ExperimentError(
+            "--spec-draft-n-max 0 does not switch speculation off, it drafts for nothing: give it 1 or more. The "
+            "command without speculation is derived from this one."
+        )
+    return found
+
+
+def _name(speculation: flags.Speculation) -> str:
+    """`mtp`, `mtp-7`, `draft`, `mtp_ngram-mod-7`: types without `draft-`, then n_max where one is given and used."""
+    short = [kind.removeprefix("draft-") if kind != "draft-simple" else "draft" for kind in speculation.types]
+    drafts = any(kind.startswith("draft-") for kind in speculation.types)
+    name = "_".join(short) + (f"-{speculation.n_max}" if drafts and speculation.n_max is not None else "")
+    # Types of forks may hold anything; names of variants become file names.
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip("._-")[:_NAME_LENGTH] or "on"
