@@ -1,0 +1,148 @@
+"""A cell: all valid trials of one variant at one level."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loadgen.analysis import counters
+from loadgen.analysis.intervals import Estimate, quantiles, ratio_over_rounds
+from loadgen.analysis.request import RequestMetrics
+from loadgen.analysis.trial import Trial
+from loadgen.records.model import Outcome
+from loadgen.units import S_PER_HOUR, ns_to_s
+
+
+def cell(trials: Sequence[Trial], *, off: bool = False) -> dict[str, Any]:
+    """Rates, latencies and draft figures of trials of one variant at one level, as in `summary.json`.
+
+    Rates are ratios of sums over the trials with a jackknife interval over the rounds (n: trials). Quantiles pool the
+    ok requests of the segments (n: requests, sessions or gaps). `off`: the variant doesn't draft, so that a step is a
+    token.
+    """
+    ratio = _Ratios(trials)
+    drafted = _known_sum(trials, lambda metrics: metrics.drafted)
+    return {
+        "depth": ratio.of_known(lambda m: m.depth, lambda _: 1).as_json(),
+        "tasks_per_hour": ratio.rate(lambda trial: trial.credits, S_PER_HOUR).as_json(),
+        "requests_per_hour": ratio.rate(lambda trial: len(trial.ok), S_PER_HOUR).as_json(),
+        "output_tokens_per_s": ratio.rate(lambda trial: trial.output_tokens, 1).as_json(),
+        "whole_sessions": sum(len(trial.task_s) for trial in trials),
+        **_latencies(trials),
+        "acceptance_rate": ratio.of_known(lambda m: m.accepted, lambda m: m.drafted, ceiling=1).as_json(),
+        "acceptance_length": _acceptance_length(trials).as_json(),
+        "tokens_per_step": _tokens_per_step(ratio, known=off or drafted is not None).as_json(),
+        "drafted_tokens": drafted,
+        "accepted_tokens": _known_sum(trials, lambda metrics: metrics.accepted),
+        "first_turn_cached_share": ratio.of(
+            lambda trial: trial.first_turns[0], lambda trial: trial.first_turns[1], ceiling=1
+        ).as_json(),
+        "redone_prefill_share": ratio.of(lambda trial: trial.redone[0], _prompt_tokens, ceiling=1).as_json(),
+    }
+
+
+def outcomes(trials: Sequence[Trial]) -> dict[str, int]:
+    """How many requests of the segments ended in which way, in the order of the outcomes' names in the glossary."""
+    counts = Counter(request.outcome for trial in trials for request in trial.measured)
+    return {outcome.value: counts[outcome] for outcome in Outcome if counts[outcome]}
+
+
+def token_sources(trials: Sequence[Trial]) -> dict[str, int]:
+    """How many ok requests took their output tokens from `usage`, `timings` or a count of `events`."""
+    sources = Counter(m.tokens_source.value for trial in trials for _, m in trial.ok if m.tokens_source is not None)
+    return dict(sorted(sources.items()))
+
+
+def token_count_mismatches(trials: Sequence[Trial]) -> int:
+    """Ok requests where the server counted other than one token an event: held back, merged, or never delivered."""
+    return sum(
+        not metrics.estimated and metrics.output_tokens != request.token_events
+        for trial in trials
+        for request, metrics in trial.ok
+    )
+
+
+class _Ratios:
+    """Ratios of sums over the rounds of some trials."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._trials = len(trials)
+        by_round: dict[int, list[Trial]] = {}
+        for trial in trials:
+            by_round.setdefault(trial.record.round, []).append(trial)
+        self._rounds = [by_round[key] for key in sorted(by_round)]
+
+    def of(
+        self, top: Callable[[Trial], float], bottom: Callable[[Trial], float], *, ceiling: float | None = None
+    ) -> Estimate:
+        """Σ top ÷ Σ bottom over the trials."""
+        tops = [sum(map(top, trials)) for trials in self._rounds]
+        bottoms = [sum(map(bottom, trials)) for trials in self._rounds]
+        return ratio_over_rounds(tops, bottoms, ceiling=ceiling, n=self._trials)
+
+    def rate(self, count: Callable[[Trial], float], per: float) -> Estimate:
+        """N · Σ count ÷ Σ segment time, per so many seconds."""
+        return self.of(lambda trial: trial.record.level * per * count(trial), lambda trial: trial.segment_s)
+
+    def of_known(
+        self,
+        top: Callable[[RequestMetrics], int | None],
+        bottom: Callable[[RequestMetrics], int | None],
+        *,
+        ceiling: float | None = None,
+    ) -> Estimate:
+        """Σ top ÷ Σ bottom over the ok requests that have both."""
+
+        def total(trial: Trial, part: int) -> float:
+            pairs = [(top(metrics), bottom(metrics)) for _, metrics in trial.ok]
+            return sum(pair[part] or 0 for pair in pairs if pair[0] is not None and pair[1] is not None)
+
+        return self.of(lambda trial: total(trial, 0), lambda trial: total(trial, 1), ceiling=ceiling)
+
+
+def _latencies(trials: Sequence[Trial]) -> dict[str, Any]:
+    metrics = [m for trial in trials for _, m in trial.ok]
+    series: dict[str, list[float]] = {
+        "ttft_s": [ns_to_s(m.ttft_ns) for m in metrics if m.ttft_ns is not None],
+        "ttfa_s": [ns_to_s(m.ttfa_ns) for m in metrics if m.ttfa_ns is not None],
+        "e2e_s": [ns_to_s(m.e2e_ns) for m in metrics if m.e2e_ns is not None],
+        "tpot_s": [m.tpot_s for m in metrics if m.tpot_s is not None],
+        "tpot_server_s": [m.tpot_server_s for m in metrics if m.tpot_server_s is not None],
+        "task_s": [seconds for trial in trials for seconds in trial.task_s],
+        "queue_wait_s": [ns_to_s(m.queue_wait_ns) for m in metrics if m.queue_wait_ns is not None],
+        "prefill_s": [ns_to_s(m.prefill_ns) for m in metrics if m.prefill_ns is not None],
+        "step_gap_s": [gap for trial in trials for gap in trial.step_gaps_s],
+    }
+    return {
+        name: {key: estimate.as_json() for key, estimate in quantiles(values).items()}
+        for name, values in series.items()
+    }
+
+
+def _acceptance_length(trials: Sequence[Trial]) -> Estimate:
+    """1 + Δaccepted ÷ Δdrafts of the counters, over the trials where both are known."""
+    accepted, drafts = [], []
+    for trial in sorted(trials, key=lambda trial: trial.record.round):
+        grown = counters.grown(trial.record, counters.ACCEPTED), counters.grown(trial.record, counters.DRAFTS)
+        if grown[0] is not None and grown[1]:
+            accepted.append(grown[0] + grown[1])
+            drafts.append(grown[1])
+    return ratio_over_rounds(accepted, drafts)
+
+
+def _tokens_per_step(ratio: _Ratios, *, known: bool) -> Estimate:
+    """Σ n ÷ Σ(n - accepted). Null where neither drafting nor its absence is known."""
+    if not known:
+        return Estimate(None, estimable=False)
+    return ratio.of_known(
+        lambda m: None if m.decode_steps is None else m.decode_steps + (m.accepted or 0), lambda m: m.decode_steps
+    )
+
+
+def _known_sum(trials: Sequence[Trial], part: Callable[[RequestMetrics], int | None]) -> int | None:
+    values = [value for trial in trials for _, m in trial.ok if (value := part(m)) is not None]
+    return sum(values) if values else None
+
+
+def _prompt_tokens(trial: Trial) -> int:
+    """Prompt tokens of the ok turns where the server tells how many were cached."""
+    return sum(m.depth for _, m in trial.ok if m.depth is not None and m.cached is not None)

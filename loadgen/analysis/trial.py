@@ -1,0 +1,207 @@
+"""One trial with its requests: what was measured in its segments."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from loadgen.analysis.request import RequestMetrics, measure, step_gaps_ns, step_starts_ns
+from loadgen.records.model import Outcome, Phase, RequestRecord, TokenEvent, TrialRecord
+from loadgen.records.run import Run
+from loadgen.units import ns_to_s, per_hour
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A trial's record with all its requests (every phase), in the order in which they started.
+
+    `headers_tell_slot`: response headers of this server come when a slot takes the request.
+    """
+
+    record: TrialRecord
+    requests: Sequence[RequestRecord]
+    events: Callable[[RequestRecord], Iterable[TokenEvent]]
+    headers_tell_slot: bool = False
+
+    @cached_property
+    def measured(self) -> list[RequestRecord]:
+        """The requests of the segments, whatever their outcome."""
+        return [request for request in self.requests if request.phase is Phase.SEGMENT]
+
+    @cached_property
+    def ok(self) -> list[tuple[RequestRecord, RequestMetrics]]:
+        """The ok requests of the segments with their quantities: the only source of latencies."""
+        return [
+            (request, measure(request, headers_tell_slot=self.headers_tell_slot))
+            for request in self.measured
+            if request.outcome is Outcome.OK
+        ]
+
+    @cached_property
+    def segment_s(self) -> float:
+        """Σ segment time over the agents, in seconds."""
+        return ns_to_s(sum(segment.end_ns - segment.start_ns for segment in self.record.segments))
+
+    @cached_property
+    def credits(self) -> float:
+        """Tasks earned in the segments: 1/turns an ok turn; a failure books back all that its session had earned.
+
+        A failed turn with index t ends a session that had earned t/turns, before its segment or in it. Turns of
+        sub-agents earn nothing of their own: the task is the root session. Can be negative.
+        """
+        total = 0.0
+        for request in self.measured:
+            if request.session != request.root:
+                continue
+            if request.outcome is Outcome.OK:
+                total += 1 / request.turns
+            elif request.outcome.failed:
+                total -= request.turn / request.turns
+        return total
+
+    @cached_property
+    def output_tokens(self) -> int:
+        """Σ output tokens of the ok requests."""
+        return sum(metrics.output_tokens or 0 for _, metrics in self.ok)
+
+    @cached_property
+    def tasks_per_hour(self) -> float | None:
+        """N · Σ credits ÷ Σ segment time. Null without segment time."""
+        return self._rate(self.credits)
+
+    @cached_property
+    def output_tokens_per_s(self) -> float | None:
+        """N · Σ output tokens ÷ Σ segment time. Null without segment time."""
+        return self.record.level * self.output_tokens / self.segment_s if self.segment_s > 0 else None
+
+    @cached_property
+    def tokens_per_turn(self) -> float | None:
+        """Mean output tokens of an ok turn."""
+        return self.output_tokens / len(self.ok) if self.ok else None
+
+    @cached_property
+    def step_gaps_s(self) -> list[float]:
+        """All step gaps of the ok requests, in seconds."""
+        return [
+            ns_to_s(gap)
+            for request, _ in self.ok
+            if request.token_events > 1
+            for gap in step_gaps_ns(step_starts_ns(request, self.events(request)))
+        ]
+
+    @cached_property
+    def median_ttft_s(self) -> float | None:
+        """Median TTFT of the ok requests, in seconds."""
+        values = [metrics.ttft_ns for _, metrics in self.ok if metrics.ttft_ns is not None]
+        return ns_to_s(median(values)) if values else None
+
+    @cached_property
+    def median_tpot_s(self) -> float | None:
+        """Median TPOT of the ok requests, in seconds."""
+        values = [metrics.tpot_s for _, metrics in self.ok if metrics.tpot_s is not None]
+        return median(values) if values else None
+
+    @cached_property
+    def task_s(self) -> list[float]:
+        """Seconds of every whole session: all its turns ok and in the segments, waits included."""
+        ok_turns: dict[tuple[int, str, int], list[RequestRecord]] = {}
+        plays: dict[int, int] = {}
+        for request in self.measured:
+            if request.session != request.root:
+                continue
+            # An agent may play one session twice: its first turn begins another play.
+            plays[request.agent] = plays.get(request.agent, 0) + (request.turn == 0)
+            if request.outcome is Outcome.OK:
+                ok_turns.setdefault((request.agent, request.session, plays[request.agent]), []).append(request)
+        return [
+            ns_to_s(max(turn.end_ns for turn in turns) - min(turn.ready_ns for turn in turns))
+            for turns in ok_turns.values()
+            if len(turns) == turns[0].turns
+        ]
+
+    @cached_property
+    def first_turns(self) -> tuple[int, int]:
+        """(cached, prompt) tokens over the turns with index 0 of every phase, where the server tells both.
+
+        A warm-up repeats a turn: repeats read their own cache by design and are left out.
+        """
+        seen: set[tuple[int, str]] = set()
+        cached = prompt = 0
+        for request in self.requests:
+            if request.turn != 0:
+                continue
+            repeat = request.phase is Phase.WARMUP and (request.agent, request.session) in seen
+            seen.add((request.agent, request.session))
+            metrics = measure(request)
+            if not repeat and metrics.cached is not None and metrics.depth is not None:
+                cached += metrics.cached
+                prompt += metrics.depth
+        return cached, prompt
+
+    @cached_property
+    def redone(self) -> tuple[int, int]:
+        """(evaluated again, had in cache) prompt tokens over ok turns that follow a turn of the same session."""
+        had: dict[tuple[int, str], tuple[int, int]] = {}
+        again = known = 0
+        for request in self.requests:
+            metrics = measure(request)
+            if metrics.depth is None or metrics.cached is None or request.outcome is not Outcome.OK:
+                continue
+            turn, depth = had.get((request.agent, request.session), (-1, 0))
+            if request.phase is Phase.SEGMENT and request.turn == turn + 1 and turn >= 0:
+                reusable = min(depth, metrics.depth)
+                again += max(reusable - metrics.cached, 0)
+                known += reusable
+            had[request.agent, request.session] = (request.turn, metrics.depth)
+        return again, known
+
+    @cached_property
+    def accounted_share(self) -> float | None:
+        """Share of Σ segment time covered by requests of any outcome and declared waits, united over an agent's tree.
+
+        Null without segment time.
+        """
+        total = sum(segment.end_ns - segment.start_ns for segment in self.record.segments)
+        if total <= 0:
+            return None
+        covered = 0
+        for segment in self.record.segments:
+            spans = []
+            for request in self.requests:
+                if request.agent == segment.agent:
+                    spans += [(request.ready_ns, request.scheduled_ns), (request.start_ns, request.end_ns)]
+            covered += _covered_ns(spans, segment.start_ns, segment.end_ns)
+        return covered / total
+
+    def _rate(self, count: float) -> float | None:
+        return per_hour(self.record.level * count, self.segment_s) if self.segment_s > 0 else None
+
+
+def _covered_ns(spans: Iterable[tuple[int, int]], start_ns: int, end_ns: int) -> int:
+    """Length of the union of spans within [start, end]."""
+    covered = 0
+    reached = start_ns
+    for begin, end in sorted(spans):
+        begin_inside, end_inside = max(begin, reached), min(end, end_ns)
+        if end_inside > begin_inside:
+            covered += end_inside - begin_inside
+            reached = end_inside
+    return covered
+
+
+def trials_of(run: Run) -> list[Trial]:
+    """The trials of a run with their requests, pilots (round 0) left out, in the order of the run."""
+    by_trial: dict[str, list[RequestRecord]] = {}
+    for request in run.requests:
+        by_trial.setdefault(request.trial, []).append(request)
+    llama = {start.variant for start in run.starts if start.facts.kind == "llama-server"}
+    return [
+        Trial(
+            record=record,
+            requests=sorted(by_trial.get(record.trial, []), key=lambda request: (request.start_ns, request.agent)),
+            events=run.events,
+            headers_tell_slot=record.variant in llama,
+        )
+        for record in sorted(run.trials, key=lambda record: record.order)
+        if record.round > 0
+    ]
