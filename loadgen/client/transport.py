@@ -1,0 +1,326 @@
+"""HTTP to one server: the only module that knows httpx.
+
+Everything else sees `HttpTransport`, streaming calls with their times, whole replies, and the errors of
+`loadgen.client.transport_error`. Another HTTP library means another version of this file and nothing else.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from loadgen.client.endpoint import Endpoint
+from loadgen.client.tls import client_context
+from loadgen.client.transport_error import (
+    ConnectFailedError,
+    ConnectionLostError,
+    LocalTroubleError,
+    MalformedReplyError,
+    TlsFailedError,
+    TransportError,
+    TransportTimeoutError,
+)
+from loadgen.client.trouble import has_tls_error, local_errno, reason, tls_reason
+from loadgen.errors import ExperimentError
+
+KEEPALIVE_S = 4.0
+"""Idle connections are dropped after this time. Below the 5 s after which llama-server (cpp-httplib) and most Python
+servers close them, so that no request is sent into a connection that the peer is about to close."""
+END_GRACE_S = 0.02
+"""After `[DONE]` the end of the chunked body follows in the same write or the next. Waiting this long for it keeps the
+connection for the next turn; a peer that holds the body open longer costs one new connection."""
+MAX_REPLY_BYTES = 16 << 20
+"""Control replies are some KiB, `/props` with a long chat template some hundred. More comes from no server we know."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole reply. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class CallTimes:
+    """When the parts of a streaming call happened (ns, monotonic); None until they have.
+
+    `connect_ns` is the duration of TCP and TLS connecting, None on a reused connection. `send_ns` is read just before
+    the bytes are written on an open connection.
+    """
+
+    start_ns: int
+    connect_ns: int | None = None
+    send_ns: int | None = None
+    send_done_ns: int | None = None
+    headers_ns: int | None = None
+
+
+class StreamingReply:
+    """Status and headers of a reply whose body is still coming. Header names are in lower case."""
+
+    def __init__(self, response: httpx.Response, times: CallTimes, translate: "_Translate") -> None:
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = dict(response.headers)
+        self.times = times
+        # The first bytes of the body may have come in the read that brought the headers.
+        self._reads = BodyReads(response, times.headers_ns or time.monotonic_ns(), translate)
+
+    def reads(self) -> "BodyReads":
+        """The body piece by piece, as `(at_ns, bytes)`; pieces of one socket read share one `at_ns`."""
+        return self._reads
+
+
+class BodyReads:
+    """Iterates over a body. The time is read when the task wakes up for new bytes, before any of them is looked at.
+
+    One socket read may hold several pieces (HTTP chunks). They are told apart from pieces of a later read by whether
+    the task had to wait for them.
+    """
+
+    def __init__(self, response: httpx.Response, at_ns: int, translate: "_Translate") -> None:
+        self._pieces = response.aiter_raw()
+        self._at_ns = at_ns
+        self._translate = translate
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> tuple[int, bytes]:
+        try:
+            piece = await self
+        except httpx.HTTPError as error:
+            raise self._translate(error) from None
+        return self._at_ns, piece
+
+    def __await__(self) -> Generator[Any, Any, bytes]:
+        # `yield from` with a clock: every resumption of the task is stamped before httpx and its parser run.
+        step = self._pieces.__anext__().__await__()
+        try:
+            signal = next(step)
+            while True:
+                try:
+                    sent = yield signal
+                except BaseException as error:  # noqa: BLE001 -- handed on, like `yield from` does
+                    signal = step.throw(error)
+                else:
+                    self._at_ns = time.monotonic_ns()
+                    signal = step.send(sent)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+    async def finish(self) -> None:
+        """Reads to the end of the body if it comes within `END_GRACE_S`, so that the connection can be used again."""
+        with suppress(TimeoutError, TransportError):
+            async with asyncio.timeout(END_GRACE_S):
+                async for _ in self:
+                    pass
+
+    async def close(self) -> None:
+        """Gives up the rest of the body."""
+        await self._pieces.aclose()  # type: ignore[attr-defined]
+
+
+class StreamingCall:
+    """One streaming POST: `async with call as reply`. `times` can be read at every moment, also after a failure.
+
+    Leaving without an error waits at most `END_GRACE_S` for the end of the body and keeps the connection if it came;
+    leaving with one closes the connection. Entering raises `TransportError`.
+    """
+
+    def __init__(
+        self, client: httpx.AsyncClient, request: httpx.Request, translate: "_Translate", on_send: Callable[[], None]
+    ) -> None:
+        self.times = CallTimes(start_ns=time.monotonic_ns())
+        self._client = client
+        self._request = request
+        self._translate = translate
+        self._on_send = on_send
+        self._connect_from_ns: int | None = None
+        self._response: httpx.Response | None = None
+        self._reply: StreamingReply | None = None
+
+    async def __aenter__(self) -> StreamingReply:
+        self.times.start_ns = time.monotonic_ns()
+        self._request.extensions["trace"] = self._trace
+        try:
+            self._response = await self._client.send(self._request, stream=True)
+        except (httpx.HTTPError, OSError) as error:
+            raise self._translate(error) from None
+        self._reply = StreamingReply(self._response, self.times, self._translate)
+        return self._reply
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._response is not None and self._reply is not None  # noqa: PT018, S101 -- `__aenter__` has set them
+        reads = self._reply.reads()
+        try:
+            if kind is None:
+                await reads.finish()
+        finally:
+            await reads.close()
+            with suppress(httpx.HTTPError, OSError):
+                await self._response.aclose()
+
+    async def _trace(self, event: str, info: dict[str, Any]) -> None:
+        """Called by httpcore at each step of the connection."""
+        now = time.monotonic_ns()
+        times = self.times
+        step = event.partition(".")[2]
+        if step == "connect_tcp.started":
+            self._connect_from_ns = now
+        elif step in ("connect_tcp.complete", "start_tls.complete") and self._connect_from_ns is not None:
+            times.connect_ns = now - self._connect_from_ns
+        elif step == "send_request_headers.started" and info["request"].method != b"CONNECT":
+            # CONNECT only opens a tunnel through a proxy: it belongs to connecting.
+            times.send_ns = now
+            times.send_done_ns = None
+            self._on_send()
+        elif step == "send_request_body.complete" and times.send_ns is not None:
+            times.send_done_ns = now
+        elif step == "receive_response_headers.complete" and times.send_ns is not None:
+            times.headers_ns = now
+
+
+class HttpTransport:
+    """Calls to one server over as many connections as there are calls at once; an async context manager.
+
+    The key is sent to this server only, in the `Authorization` header; redirects are not followed. Proxy variables of
+    the environment are used, except for servers on this machine. `ca_file` replaces the trusted certificates;
+    `insecure` checks none. Raises `ExperimentError` where the key or the CA file can't be used.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        api_key: str | None = None,
+        ca_file: str | None = None,
+        insecure: bool = False,
+        connect_s: float = 5.0,
+    ) -> None:
+        if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key):
+            raise ExperimentError("The API key holds blanks or characters that can't be sent in a header; check it.")
+        self.endpoint = endpoint
+        self._api_key = api_key
+        self._connect_s = connect_s
+        # Answers are read as they are sent: compression would hold events back.
+        headers = {"Accept-Encoding": "identity", "User-Agent": "loadgen"}
+        if api_key:
+            headers["Authorization"] = f"Bearer {api_key}"
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            verify=client_context(endpoint, ca_file=ca_file, insecure=insecure),
+            trust_env=not endpoint.is_loopback,
+            follow_redirects=False,
+            timeout=httpx.Timeout(None, connect=connect_s),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._client.aclose()
+
+    @property
+    def has_key(self) -> bool:
+        """Whether calls carry a key."""
+        return bool(self._api_key)
+
+    def redact(self, text: str) -> str:
+        """The text with the key masked, for whatever a server has said."""
+        return text.replace(self._api_key, "***") if self._api_key else text
+
+    def stream(
+        self, path: str, body: bytes, *, connect_s: float | None = None, on_send: Callable[[], None] = lambda: None
+    ) -> StreamingCall:
+        """A POST of `body` (JSON) whose reply is read as it comes. `on_send` is called when `send_ns` is read.
+
+        `connect_s` overrides the deadline of the transport; further deadlines are the caller's.
+        """
+        request = self._request("POST", path, body)
+        request.headers["Accept"] = "text/event-stream"
+        if connect_s is not None:
+            request.extensions["timeout"] = httpx.Timeout(None, connect=connect_s).as_dict()
+        return StreamingCall(self._client, request, _Translate(self.endpoint, connect_s or self._connect_s), on_send)
+
+    async def get(self, path: str, timeout_s: float) -> Reply:
+        """A GET, read whole. Raises `TransportError`, after `timeout_s` at the latest."""
+        return await self._whole(self._request("GET", path), timeout_s)
+
+    async def post(self, path: str, body: bytes, timeout_s: float) -> Reply:
+        """A POST of `body` (JSON), read whole. Raises `TransportError`, after `timeout_s` at the latest."""
+        return await self._whole(self._request("POST", path, body), timeout_s)
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> httpx.Request:
+        headers = {"Content-Type": "application/json"} if body is not None else None
+        return self._client.build_request(method, self.endpoint.url(path), content=body, headers=headers)
+
+    async def _whole(self, request: httpx.Request, timeout_s: float) -> Reply:
+        translate = _Translate(self.endpoint, self._connect_s)
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await self._client.send(request, stream=True)
+                try:
+                    return Reply(response.status_code, dict(response.headers), await _body(response))
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise TransportTimeoutError(f"{self.endpoint.label} did not answer within {timeout_s:g} s") from None
+        except (httpx.HTTPError, OSError) as error:
+            raise translate(error) from None
+
+
+async def _body(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > MAX_REPLY_BYTES:
+            raise MalformedReplyError(f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB")
+    return bytes(body)
+
+
+class _Translate:
+    """Turns the errors of httpx into those of this module, for one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, connect_s: float) -> None:
+        self._label = endpoint.label
+        self._connect_s = connect_s
+
+    def __call__(self, error: Exception) -> TransportError:
+        if local_errno(error):
+            return LocalTroubleError(f"this machine could not open a connection: {reason(error)}")
+        if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)):
+            return self._no_connection(error)
+        if isinstance(error, httpx.RemoteProtocolError):
+            return _broken_off(error)
+        if isinstance(error, (httpx.NetworkError, OSError)):
+            return ConnectionLostError(f"connection lost: {reason(error)}")
+        return LocalTroubleError(f"the request could not be sent ({type(error).__name__})")
+
+    def _no_connection(self, error: Exception) -> TransportError:
+        if isinstance(error, httpx.ConnectTimeout):
+            return ConnectFailedError(f"no connection to {self._label} within {self._connect_s:g} s")
+        if has_tls_error(error):
+            return TlsFailedError(f"{self._label}: {tls_reason(error)}")
+        return ConnectFailedError(f"no connection to {self._label}: {reason(error)}")
+
+
+def _broken_off(error: httpx.RemoteProtocolError) -> TransportError:
+    # httpx has one type for "closed too early" and "not HTTP"; only the message tells them apart.
+    text = str(error).lower()
+    if "disconnected" in text or "closed connection" in text:
+        return ConnectionLostError("connection closed before the reply was whole")
+    return MalformedReplyError("the reply is no valid HTTP")
