@@ -6,6 +6,7 @@ is killed, and exits with 1 where llama-server does: an unknown or removed argum
 load.
 """
 
+import importlib.util
 import os
 import signal
 import sys
@@ -26,16 +27,20 @@ class ArgumentError(ValueError):
     """An argument that the server can't take, in llama-server's words."""
 
 
-def library() -> ModuleType:
-    """The package that holds the server.
+def require() -> None:
+    """Do nothing where the package that holds the server is installed; it is not loaded.
 
     Raises:
         UsageError: It is not installed.
     """
-    try:
-        import xllamacpp  # noqa: PLC0415 - an optional extra, and 30 MB
-    except ImportError as error:
-        raise UsageError("the embedded server needs the package xllamacpp: pip install 'loadgen[demo]'") from error
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise UsageError("the embedded server needs the package xllamacpp: pip install 'loadgen[demo]'")
+
+
+def _library() -> ModuleType:
+    require()
+    import xllamacpp  # noqa: PLC0415 - an optional extra, and 30 MB
+
     module: ModuleType = xllamacpp
     return module
 
@@ -101,7 +106,7 @@ def main(args: Sequence[str]) -> int:
     """Serve until killed; 1 where the arguments or the model won't do."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it as it ends llama-server, without a traceback
     try:
-        api = library()
+        api = _library()
         server = api.Server(parameters(api, args, os.environ))
     except (UsageError, ArgumentError) as error:
         sys.stderr.write(f"{error}\n")

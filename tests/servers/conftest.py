@@ -1,5 +1,7 @@
 """A tiny model and real servers in child processes."""
 
+import os
+import select
 import subprocess
 import sys
 import threading
@@ -24,6 +26,25 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo model's path: its recurrent state is large enough to be exact in the log's two decimals."""
     return write_tiny_model(tmp_path_factory.mktemp("model") / "demo.gguf", "demo")
+
+
+class Watched:
+    """A process of whatever parent, watched from now on."""
+
+    def __init__(self, pid: int) -> None:
+        self._descriptor = os.pidfd_open(pid)
+
+    def ends(self) -> bool:
+        """Whether it has ended or ends within 30 s, be it waited for by its parent or not."""
+        ended, _, _ = select.select([self._descriptor], [], [], 30)
+        os.close(self._descriptor)
+        return bool(ended)
+
+
+@pytest.fixture
+def watch() -> Callable[[int], Watched]:
+    """Watches a process from now on."""
+    return Watched
 
 
 @dataclass
