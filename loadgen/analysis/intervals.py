@@ -14,6 +14,8 @@ MIN_ROUNDS = 3
 """With 2 rounds t is 12.7 at 1 degree of freedom: such an interval says nothing."""
 CONFIDENCE = 0.95
 PERCENTS = (50, 90, 95, 99)
+_SMALLEST = 1e-9
+"""A denominator below a nanosecond, or a billionth of anything counted, is a rounding error and none."""
 _MAX_MORE_ROUNDS = 999
 """More rounds than that are no advice to anyone."""
 
@@ -156,7 +158,7 @@ def ratio_over_rounds(
     """
     count = len(numerators) if n is None else n
     total = sum(denominators)
-    if total <= 0:
+    if total < _SMALLEST:
         return Estimate(None, n=count, estimable=False)
     value = sum(numerators) / total
     # Subtracting from the totals would let rounding errors stand for spread where the rounds are equal.
@@ -164,7 +166,7 @@ def ratio_over_rounds(
         (sum(numerators[:i]) + sum(numerators[i + 1 :]), sum(denominators[:i]) + sum(denominators[i + 1 :]))
         for i in range(len(numerators))
     ]
-    if len(rest) < MIN_ROUNDS or any(bottom <= 0 for _, bottom in rest):
+    if len(rest) < MIN_ROUNDS or any(bottom < _SMALLEST for _, bottom in rest):
         return Estimate(value, n=count, estimable=False)
     low, high = _jackknife(value, [top / bottom for top, bottom in rest])
     return Estimate(value, low, high if ceiling is None else min(high, ceiling), count)

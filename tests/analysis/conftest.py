@@ -140,11 +140,11 @@ class Maker:
             log=None, facts=ServerFacts(**{**plain, **facts}), ledger=list(ledger),
         )  # fmt: skip
 
-    def manifest(self, variants: Sequence[str], *, random_weights: bool = False, **experiment: Any) -> Manifest:
+    def manifest(self, names: Sequence[str], *, random_weights: bool = False, **experiment: Any) -> Manifest:
         """A manifest of a run of these variants; the first is the baseline."""
         plan: dict[str, Any] = {
-            "variants": [{"kind": "url", "name": name, "url": "http://127.0.0.1:1"} for name in variants],
-            "baseline": variants[0],
+            "variants": [{"kind": "url", "name": name, "url": "http://127.0.0.1:1"} for name in names],
+            "baseline": names[0],
             "min_effect": 0.05,
         }
         return Manifest(
