@@ -25,7 +25,13 @@ def memory(
         "margin_bytes": margin,
         "safety": _safety(margin, budget_bytes),
         "ledger": [
-            {"component": line.component, "bytes": line.bytes, "source": line.source, "device": line.device}
+            {
+                "component": line.component,
+                "bytes": line.bytes,
+                "source": line.source,
+                "device": line.device,
+                "rows": line.rows,
+            }
             for line in ledger
         ],
     }

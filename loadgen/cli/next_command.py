@@ -20,7 +20,7 @@ def suggest(url: str, levels: str) -> str:
             f"starts this server:\n  loadgen ab -c {levels} -- llama-server -m model.gguf … --spec-type …"
         )
     shown = shlex.join(masked(command))
-    if speculation_of(command[1:]) is None:
+    if not speculation_of(command[1:]).types:
         shown += " --spec-type ngram-simple"
         hint = " (--spec-type ngram-simple needs no draft model; put there what you consider)"
     else:

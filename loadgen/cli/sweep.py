@@ -96,7 +96,7 @@ def sweep(
     from loadgen.cli.execute import execute
     from loadgen.cli.next_command import suggest
 
-    step = suggest(variants[0]["url"], concurrency) if len(variants) == 1 else None
+    step = suggest(url, concurrency) if url is not None else None
     execute(asked, run_folder(out, "sweep"), as_json=as_json, next_step=step)
 
 

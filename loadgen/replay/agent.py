@@ -102,9 +102,8 @@ class Agent:
 
     async def _send(self, play: Play, phase: Phase) -> bool:
         turn = play.session.turns[play.turn]
-        wait_s, wait_kind = turn.wait_s, turn.wait_kind
-        if self._failures:
-            wait_s, wait_kind = backoff_s(self._failures), "backoff"
+        wait_s: float = backoff_s(self._failures) if self._failures else turn.wait_s
+        wait_kind = "backoff" if self._failures else turn.wait_kind
         scheduled_ns = self._ready_ns + s_to_ns(wait_s)
         call = self._call(play)
         await _sleep_until(scheduled_ns)
@@ -119,7 +118,7 @@ class Agent:
         self._failures = self._failures + 1 if record.outcome.failed else 0
         self._board.turn_ended(self.number, record)
         if self._script.workload.history == "live" and record.outcome is Outcome.OK:
-            play.answers[play.turn] = result.text
+            play.answers[play.turn] = result.text or ""
         return record.outcome is Outcome.OK
 
     def _call(self, play: Play) -> ChatCall:

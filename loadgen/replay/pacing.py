@@ -1,9 +1,11 @@
 """When the next request may start: the back-off after a failure, and a safety ceiling on requests per second."""
 
-from asyncio_throttle import Throttler
+from asyncio_throttle.throttler import Throttler
 
 BACKOFF_FIRST_S = 0.5
 BACKOFF_MAX_S = 10.0
+_DOUBLINGS = 5
+"""After so many the back-off has reached its maximum; 2.0 ** 5000 would overflow."""
 
 _RETRY_S = 0.001
 """How often a waiting agent looks again. The throttler polls; its default of 10 ms would cost 10 % of the rate."""
@@ -11,7 +13,7 @@ _RETRY_S = 0.001
 
 def backoff_s(failures: int) -> float:
     """Seconds that an agent waits after its `failures`-th failed turn in a row (from 1): 0.5·2ⁱ, at most 10."""
-    return min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** (failures - 1))
+    return min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** min(failures - 1, _DOUBLINGS))
 
 
 class Ceiling:

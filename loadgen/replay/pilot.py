@@ -9,8 +9,6 @@ from loadgen.units import ns_to_s
 
 PILOT_TURNS_ALL_AGENTS = 4
 """Turns of a pilot over its agents: enough for a length within a factor of 2, which only shapes the plan."""
-UNKNOWN_TURN_S = 1.0
-"""Stands in where the pilot got no answer at all; the trials then end by themselves, each with its reason."""
 
 
 def pilot_levels(levels: Sequence[int]) -> list[int]:

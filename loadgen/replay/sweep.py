@@ -32,10 +32,9 @@ from loadgen.replay.trial import Trial
 from loadgen.servers.target import Target, open_target
 from loadgen.telemetry.host import describe
 from loadgen.telemetry.sampler import MemorySampler
-from loadgen.workload.corpus import sample_text
 from loadgen.workload.draws import start_turns
 from loadgen.workload.library import check_fits, largest_fitting, load
-from loadgen.workload.session import Workload
+from loadgen.workload.session import Workload, sample_text
 
 FALLBACK_WORKLOAD = "batch-agents-4k"
 """Played when the server doesn't say how much context a slot has: small enough for most."""
@@ -119,7 +118,7 @@ class Sweep:
         """Find out how long a turn takes with the baseline, and fit rounds and trials to the time left."""
         target = await self._open(self._experiment.baseline, round_=0)
         try:
-            self._prepare(target)
+            await self._prepare(target)
             trials = [
                 await self._trial(target, pilot_trial(level, self._experiment.baseline, order))
                 for order, level in enumerate(pilot_levels(self._experiment.levels))
@@ -133,8 +132,8 @@ class Sweep:
             block_s=target.server.ready_s if target.server is not None else 0.0,
         )
 
-    def _prepare(self, target: Target) -> None:
-        workload = self._choose_workload(target)
+    async def _prepare(self, target: Target) -> None:
+        workload = await self._choose_workload(target)
         self._script = Script(
             workload,
             self._experiment.seed,
@@ -156,7 +155,7 @@ class Sweep:
             )
         )
 
-    def _choose_workload(self, target: Target) -> Workload:
+    async def _choose_workload(self, target: Target) -> Workload:
         facts = target.facts
         if facts is None:
             raise RuntimeError("a target is open only after its facts were read")
@@ -165,12 +164,10 @@ class Sweep:
         if name is None:
             name = FALLBACK_WORKLOAD if context is None else largest_fitting(context)
             self._observer.note(f"workload: {name}, " + _why(context))
-        workload = load(
-            name,
-            seed=self._experiment.seed,
-            chars_per_token=facts.chars_per_token,
-            max_tokens=self._experiment.max_tokens,
-        )
+        workload = self._load(name, None)
+        tokens = await target.control.tokenize(sample := sample_text(workload))
+        if tokens:
+            workload = self._load(name, len(sample) / tokens)
         if workload.exact_length and facts.kind != "llama-server":
             raise WorkloadError(
                 f"workload {name} needs answers of an exact length (ignore_eos), which only llama-server can give; "
@@ -179,6 +176,14 @@ class Sweep:
         if context is not None:
             check_fits(workload, context)
         return workload
+
+    def _load(self, name: str, chars_per_token: float | None) -> Workload:
+        return load(
+            name,
+            seed=self._experiment.seed,
+            chars_per_token=chars_per_token,
+            max_tokens=self._experiment.max_tokens,
+        )
 
     async def _rounds(self, plan: Plan) -> Ending:
         done = 0
@@ -270,7 +275,6 @@ class Sweep:
                 log_path=self._writer.log_path(f"{name}-{number}"),
                 on_wait=self._observer.note,
                 probe=number == 0,
-                sample_text=sample_text(),
             )
         )
         if not isinstance(variant, LaunchVariant):

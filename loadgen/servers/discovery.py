@@ -15,8 +15,8 @@ def local_command(endpoint: Endpoint) -> list[str] | None:
     except psutil.AccessDenied:
         return None
     for connection in connections:
-        listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == endpoint.port
-        if listens and connection.pid is not None:
+        port = getattr(connection.laddr, "port", None)
+        if connection.status == psutil.CONN_LISTEN and port == endpoint.port and connection.pid is not None:
             try:
                 return psutil.Process(connection.pid).cmdline() or None
             except psutil.Error:

@@ -53,7 +53,7 @@ class Target:
 
     def log_tail(self, lines: int) -> str:
         """The last lines of our server's log."""
-        return self.server.log_tail(lines) if self.server is not None else ""
+        return "\n".join(self.server.log_tail(lines)) if self.server is not None else ""
 
     def ledger(self) -> list[Component]:
         """Memory by component as the load log shows it; empty for a server that ran already."""
@@ -81,7 +81,7 @@ class Target:
 
     async def close(self) -> None:
         """Close connections; stop the server if it is ours."""
-        await self.transport.__aexit__(None, None, None)
+        await self.transport.close()
         if self.server is not None:
             await self.server.stop()
 
@@ -103,17 +103,20 @@ async def open_target(
     log_path: Path,
     on_wait: Callable[[str], None],
     probe: bool = False,
-    sample_text: str | None = None,
 ) -> Target:
     """Start or find the server of `variant`, wait until it is ready, and read what it says of itself.
 
-    `probe` sends one short request that must draft if anything does. `sample_text` measures characters a token.
-    Raises `TargetError`s; a server that was started is stopped again before.
+    `probe` sends one short request that must draft if anything does. Raises `TargetError`s; a server that was started
+    is stopped again before.
     """
     server = None
     if isinstance(variant, LaunchVariant):
         server = await launch(
-            variant, log_path=log_path, wait_s=experiment.wait_s, readiness=_readiness, on_wait=on_wait
+            variant,
+            log_path=log_path,
+            wait_s=experiment.wait_s,
+            readiness=_readiness,
+            on_wait=lambda what: on_wait(f"{variant.name}: waiting for {what}"),
         )
     target = None
     try:
@@ -123,13 +126,12 @@ async def open_target(
             Endpoint.parse(url),
             api_key=key,
             ca_file=experiment.ca_file,
-            insecure=experiment.insecure,
+            insecure=experiment.insecure or server is not None,  # our own server, on loopback
             connect_s=experiment.deadlines.connect_s,
         )
-        await transport.__aenter__()
         target = Target(variant, transport, server)
         await target.control.wait_ready(experiment.wait_s, on_wait)
-        target.facts = await read_facts(target.control, chars_per_token_text=sample_text)
+        target.facts = await read_facts(target.control, chars_per_token_text=None)
         _check(variant, target.facts)
         if probe and target.facts.kind == "llama-server":
             drafted = await probe_drafts(transport, target.model)
@@ -144,7 +146,8 @@ async def open_target(
 
 
 async def _readiness(url: str) -> bool | None:
-    async with HttpTransport(Endpoint.parse(url), connect_s=1.0) as transport:
+    """True when the server is ready, false while it loads, null while nobody answers."""
+    async with HttpTransport(Endpoint.parse(url), insecure=True) as transport:  # our own server, on loopback
         health = await Control(transport).health()
     if health is Health.ABSENT:
         return None

@@ -1,0 +1,130 @@
+"""The report on a terminal: what was run, one row per concurrency and variant, what it says and what it doesn't."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from loadgen.report import heading
+from loadgen.report.memory_table import memory_lines
+from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
+
+ONE_TABLE_WIDTH = 118
+"""Columns that the whole table needs; narrower terminals get two tables below each other."""
+
+_CALL_STYLES = {"pays": "bold green", "costs": "bold red", "same": "bold", "unresolved": "yellow"}
+_RATES = ("tasks/h", "req/h", "speed-up [95 %]", "call")
+_FEEL = ("TTFT p50", "p95", "TPOT p50", "step gap", "accept", "length", "failed")
+
+
+def print_report(summary: dict[str, Any], console: Console) -> None:
+    """Print the report of a summary. Text from servers and files is printed as it is, never as markup."""
+    heading.print_heading(summary, console)
+    console.print()
+    groups = [_RATES + _FEEL] if console.width >= ONE_TABLE_WIDTH else [_RATES, _FEEL]
+    for columns in groups:
+        console.print(_table(summary, columns))
+    for line in memory_lines(summary):
+        console.print(Text(line), soft_wrap=True)
+    _print_findings(summary, console)
+
+
+def _table(summary: dict[str, Any], columns: tuple[str, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("agents", justify="right", no_wrap=True)
+    table.add_column("variant", no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("speed-up [95 %]", "call") else "right", no_wrap=True)
+    comparisons = {
+        (one["variant"], one["concurrency"]): one for one in summary["comparisons"] if one["metric"] == "tasks_per_hour"
+    }
+    previous = None
+    for cell in summary["cells"]:
+        level = cell["concurrency"]
+        if previous is not None and level != previous:
+            table.add_section()
+        values = _values(cell, comparisons.get((cell["variant"], level)), summary["run"]["baseline"])
+        shown = str(level) if level != previous else ""
+        table.add_row(shown, Text(cell["variant"]), *(values[column] for column in columns))
+        previous = level
+    return table
+
+
+def _values(cell: dict[str, Any], comparison: dict[str, Any] | None, baseline: str) -> dict[str, Text]:
+    """The texts of one row by column."""
+    if comparison is not None:
+        speed = ratio_with_interval(comparison["speedup"])
+        call = Text(comparison["call"], style=_CALL_STYLES.get(comparison["call"], ""))
+    else:
+        speed, call = ("baseline" if cell["variant"] == baseline else NOT_MEASURED), Text("")
+    failed = sum(count for outcome, count in cell["outcomes"].items() if outcome not in ("ok", "cancelled"))
+    plain = {
+        "tasks/h": significant(of(cell["tasks_per_hour"])),
+        "req/h": significant(of(cell["requests_per_hour"])),
+        "speed-up [95 %]": speed,
+        "TTFT p50": seconds(of(cell["ttft_s"]["p50"])),
+        "p95": _quantile(cell["ttft_s"], "p95"),
+        "TPOT p50": seconds(of(cell["tpot_s"]["p50"])),
+        "step gap": seconds(of(cell["step_gap_s"]["p50"])),
+        "accept": share(of(cell["acceptance_rate"])),
+        "length": significant(of(cell["acceptance_length"])),
+        "failed": f"{failed}/{cell['started']}",
+    }
+    texts = {name: Text(value) for name, value in plain.items()}
+    if failed:
+        texts["failed"].stylize("red")
+    return {**texts, "call": call}
+
+
+def _quantile(quantiles: dict[str, dict[str, Any]], name: str) -> str:
+    """A quantile; where there are too few samples for its bound, a mark says so: the value is the sample's own."""
+    estimate = quantiles[name]
+    value = of(estimate)
+    if value is None:
+        return NOT_MEASURED
+    if estimate.get("estimable") is False:
+        return f"{NOT_MEASURED} (n={estimate['n']})"
+    return seconds(value)
+
+
+def _print_findings(summary: dict[str, Any], console: Console) -> None:
+    verdict = summary["verdict"]
+    _print_list("What it says", verdict["says"], console)
+    _print_list("What it does not answer", verdict["does_not_answer"], console)
+    _print_list("Trials that do not count", _invalid_lines(summary["invalid"]), console)
+    _print_list("Mind", warning_lines(summary["warnings"]), console)
+
+
+def _print_list(title: str, lines: list[str], console: Console) -> None:
+    if not lines:
+        return
+    console.print()
+    console.print(Text(title, style="bold"))
+    for line in lines:
+        console.print(Padding(Text(f"- {line}"), (0, 0, 0, 1)))
+
+
+def _invalid_lines(invalid: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for entry in invalid:
+        detail = f" ({entry['detail']})" if entry.get("detail") else ""
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in entry.get("outcomes", {}).items())
+        lines.append(f"{entry['trial']}: {', '.join(entry['reasons'])}{detail}; requests: {counts or 'none'}")
+    return lines
+
+
+def warning_lines(warnings: list[dict[str, Any]]) -> list[str]:
+    """Warnings as lines; cells that share a sentence share a line."""
+    cells: dict[str, list[str]] = {}
+    for warning in warnings:
+        text = warning["text"]
+        where = None
+        if warning.get("variant") is not None:
+            where = f"{warning['variant']} at {warning['concurrency']}"
+            text = text.removeprefix(f"{where}: ")
+        cells.setdefault(text, [])
+        if where is not None:
+            cells[text].append(where)
+    return [f"{', '.join(where)}: {text}" if where else text for text, where in cells.items()]

@@ -1,0 +1,58 @@
+"""Back-off, the safety ceiling, and the time budget."""
+
+import time
+
+import pytest
+
+from loadgen.replay.budget import Budget
+from loadgen.replay.pacing import Ceiling, backoff_s
+
+
+def test_back_off_doubles_up_to_ten_seconds() -> None:
+    """0.5·2ⁱ s after the i-th failure in a row (from 0), at most 10 s."""
+    assert [backoff_s(failures) for failures in range(1, 8)] == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_back_off_survives_a_long_night() -> None:
+    """Thousands of failures in a row don't overflow."""
+    assert backoff_s(5000) == 10.0
+
+
+async def test_without_a_ceiling_nothing_waits() -> None:
+    """No rate, no throttle."""
+    ceiling = Ceiling(None)
+    for _ in range(1000):
+        await ceiling.admit()
+
+
+async def test_the_ceiling_spaces_requests() -> None:
+    """At 200 requests a second the fifth starts no sooner than 20 ms after the first."""
+    ceiling = Ceiling(200)
+    start = time.monotonic()
+    for _ in range(5):
+        await ceiling.admit()
+    assert time.monotonic() - start >= 0.02
+
+
+@pytest.mark.parametrize("round_", [1, 2, 50])
+def test_asked_rounds_are_never_cut(round_: int) -> None:
+    """With --rounds the budget ends nothing."""
+    budget = Budget(0.0, fixed_rounds=True)
+    budget.round_started()
+    assert budget.holds_another_round(round_)
+
+
+def test_a_spent_budget_ends_the_run_but_not_before_round_one() -> None:
+    """The first round always runs; later ones only while there is time."""
+    budget = Budget(0.0, fixed_rounds=False)
+    assert budget.holds_another_round(1)
+    budget.round_started()
+    assert not budget.holds_another_round(2)
+    assert budget.left_s() == 0.0
+
+
+def test_an_ample_budget_holds_rounds() -> None:
+    """Rounds go on while their mean fits into what is left."""
+    budget = Budget(3600.0, fixed_rounds=False)
+    budget.round_started()
+    assert budget.holds_another_round(5)
