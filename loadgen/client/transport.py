@@ -6,7 +6,7 @@ Everything else sees `HttpTransport`, streaming calls with their times, whole re
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -34,6 +34,9 @@ servers close them, so that no request is sent into a connection that the peer i
 END_GRACE_S = 0.02
 """After `[DONE]` the end of the chunked body follows in the same write or the next. Waiting this long for it keeps the
 connection for the next turn; a peer that holds the body open longer costs one new connection."""
+_CLOSES_AFTER_STREAMS = "llama.cpp"
+"""llama-server (by its `Server` header) closes the connection behind every streamed answer, without announcing it. A
+turn that is sent before that end arrives would be lost with it, so its streams get a connection each."""
 MAX_REPLY_BYTES = 16 << 20
 """Control replies are some KiB, `/props` with a long chat template some hundred. More comes from no server we know."""
 
@@ -135,10 +138,14 @@ class StreamingCall:
     """
 
     def __init__(
-        self, client: httpx.AsyncClient, request: httpx.Request, translate: "_Translate", on_send: Callable[[], None]
+        self,
+        send: Callable[[httpx.Request], Awaitable[httpx.Response]],
+        request: httpx.Request,
+        translate: "_Translate",
+        on_send: Callable[[], None],
     ) -> None:
         self.times = CallTimes(start_ns=time.monotonic_ns())
-        self._client = client
+        self._send = send
         self._request = request
         self._translate = translate
         self._on_send = on_send
@@ -150,7 +157,7 @@ class StreamingCall:
         self.times.start_ns = time.monotonic_ns()
         self._request.extensions["trace"] = self._trace
         try:
-            self._response = await self._client.send(self._request, stream=True)
+            self._response = await self._send(self._request)
         except (httpx.HTTPError, OSError) as error:
             raise self._translate(error) from None
         self._reply = StreamingReply(self._response, self.times, self._translate)
@@ -211,6 +218,7 @@ class HttpTransport:
         self.endpoint = endpoint
         self._api_key = api_key
         self._connect_s = connect_s
+        self._closes_after_streams = False
         # Answers are read as they are sent: compression would hold events back.
         headers = {"Accept-Encoding": "identity", "User-Agent": "loadgen"}
         if api_key:
@@ -252,9 +260,11 @@ class HttpTransport:
         """
         request = self._request("POST", path, body)
         request.headers["Accept"] = "text/event-stream"
+        if self._closes_after_streams:
+            request.headers["Connection"] = "close"
         if connect_s is not None:
             request.extensions["timeout"] = httpx.Timeout(None, connect=connect_s).as_dict()
-        return StreamingCall(self._client, request, _Translate(self.endpoint, connect_s or self._connect_s), on_send)
+        return StreamingCall(self._send, request, _Translate(self.endpoint, connect_s or self._connect_s), on_send)
 
     async def get(self, path: str, timeout_s: float) -> Reply:
         """A GET, read whole. Raises `TransportError`, after `timeout_s` at the latest."""
@@ -268,11 +278,16 @@ class HttpTransport:
         headers = {"Content-Type": "application/json"} if body is not None else None
         return self._client.build_request(method, self.endpoint.url(path), content=body, headers=headers)
 
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        response = await self._client.send(request, stream=True)
+        self._closes_after_streams = response.headers.get("server") == _CLOSES_AFTER_STREAMS
+        return response
+
     async def _whole(self, request: httpx.Request, timeout_s: float) -> Reply:
         translate = _Translate(self.endpoint, self._connect_s)
         try:
             async with asyncio.timeout(timeout_s):
-                response = await self._client.send(request, stream=True)
+                response = await self._send(request)
                 try:
                     return Reply(response.status_code, dict(response.headers), await _body(response))
                 finally:

@@ -78,6 +78,26 @@ async def test_a_reused_connection_has_no_connect_time(serve: "Serve", wire: "Wi
     assert len(server.connections) == 1
 
 
+async def test_streams_of_llama_server_get_a_connection_each(serve: "Serve") -> None:
+    """llama-server closes behind a stream without saying so: no turn is sent into a connection that is being closed."""
+
+    async def script(peer: "Peer") -> None:
+        while True:
+            await peer.request()
+            await peer.answer(b"{}", extra="Server: llama.cpp\r\n")
+
+    server = await serve(script)
+    async with HttpTransport(server.endpoint) as transport:
+        for _ in range(2):
+            await transport.get("/health", 5)
+        assert len(server.connections) == 1
+        for _ in range(2):
+            async with transport.stream("/", b"{}"):
+                pass
+    assert [request.headers["connection"] for request in server.requests] == ["keep-alive"] * 2 + ["close"] * 2
+    assert len(server.connections) == 2
+
+
 async def test_pieces_of_one_socket_read_share_their_arrival_time(serve: "Serve") -> None:
     """Three HTTP chunks in one write come as one read, the next write as another: two arrival times for four pieces."""
     read = asyncio.Event()

@@ -1,0 +1,212 @@
+"""llama-server's routes beside chat: health, properties, slots, models, metrics and tokenizer."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from loadgen.client.chunk import replace_surrogates
+from loadgen.client.metrics_text import read_metrics
+from loadgen.client.transport import HttpTransport, Reply
+from loadgen.client.transport_error import (
+    ConnectFailedError,
+    ConnectionLostError,
+    MalformedReplyError,
+    TlsFailedError,
+    TransportError,
+    TransportTimeoutError,
+)
+from loadgen.errors import RefusedError, UnreachableError
+
+QUICK_S = 5.0
+"""Answers of control routes take milliseconds, but llama-server answers `/metrics` and `/slots` between two decode
+steps, and a step with a long prompt in it takes seconds. What is later counts as missing."""
+TOKENIZE_S = 30.0
+"""Some hundred thousand characters of sample text take a tokenizer seconds."""
+POLL_S = 0.1
+"""Between two looks at a server that is loading or draining: short beside a model load, rare beside decode steps."""
+ABSENT_S = 2.0
+"""How long nobody may answer before we say so: a server that has just been started listens within this time."""
+
+_PROCESSING = "llamacpp:requests_processing"
+_DEFERRED = "llamacpp:requests_deferred"
+_OK, _UNAUTHORIZED, _FORBIDDEN, _UNAVAILABLE = 200, 401, 403, 503
+
+
+class Health(StrEnum):
+    """What a server's health route tells."""
+
+    READY = "ready"
+    LOADING = "loading"
+    """It is starting, or accepts connections without answering yet."""
+    ABSENT = "absent"
+    """Nobody answers."""
+    FOREIGN = "foreign"
+    """Something answers, but not as llama-server does: another server with the chat API, or none at all."""
+
+
+class Control:
+    """The control routes of the server behind `transport`.
+
+    A route that the server doesn't have, or that doesn't answer in time, gives None. `poll_s` and `absent_s` are the
+    pace of waiting (seconds).
+    """
+
+    def __init__(self, transport: HttpTransport, *, poll_s: float = POLL_S, absent_s: float = ABSENT_S) -> None:
+        self._transport = transport
+        self._poll_s = poll_s
+        self._absent_s = absent_s
+
+    async def health(self) -> Health:
+        """The state of the server. Raises `RefusedError` where its certificate is not accepted."""
+        try:
+            reply = await self._transport.get("/health", QUICK_S)
+        except TlsFailedError as error:
+            raise RefusedError(f"{error}; give its CA file with --ca, or allow it with --insecure.") from None
+        except (ConnectFailedError, ConnectionLostError):
+            return Health.ABSENT
+        except TransportTimeoutError:
+            return Health.LOADING
+        except MalformedReplyError:
+            return Health.FOREIGN
+        if reply.status == _UNAVAILABLE:
+            return Health.LOADING
+        value = _object(reply)
+        return Health.READY if value is not None and value.get("status") == "ok" else Health.FOREIGN
+
+    async def wait_ready(self, wait_s: float, on_wait: Callable[[str], None], *, patient: bool = False) -> None:
+        """Returns when the server is ready and accepts our key; `on_wait` gets a text once a second of waiting.
+
+        Raises `UnreachableError` where nobody answers (for `absent_s`, with `patient` for all of `wait_s`) or the
+        server still loads after `wait_s`, and `RefusedError` for a wrong key, certificate or address.
+        """
+        label = self._transport.endpoint.label
+        start = time.monotonic()
+        absent_since: float | None = None
+        said = ""
+        while not await self._is_ready(health := await self.health()):
+            now = time.monotonic()
+            late = now - start >= wait_s
+            absent_since = (absent_since or now) if health is Health.ABSENT else None
+            if absent_since is not None and (late or not (patient or now - absent_since < self._absent_s)):
+                raise UnreachableError(f"nobody answers at {label}; start the server or check the port.")
+            if late:
+                raise UnreachableError(f"{label} is still loading after {wait_s:g} s; wait longer with --wait.")
+            what = "no answer yet" if health is Health.ABSENT else "loading"
+            text = f"{label}: {what} ({int(now - start)} s)"
+            if text != said:
+                said = text
+                on_wait(text)
+            await asyncio.sleep(self._poll_s)
+
+    async def props(self) -> dict[str, Any] | None:
+        """`/props`, or None. Raises `RefusedError` where the key is not accepted."""
+        return _object(await self._checked("/props"))
+
+    async def models(self) -> dict[str, Any] | None:
+        """`/v1/models` (its list is `data`), or None. Raises `RefusedError` where the key is not accepted."""
+        return _object(await self._checked("/v1/models"))
+
+    async def slots(self) -> list[dict[str, Any]] | None:
+        """`/slots`, one object a slot, or None."""
+        value = _json(await self._get("/slots"))
+        if not isinstance(value, list) or not all(isinstance(slot, dict) for slot in value):
+            return None
+        return value
+
+    async def metrics(self) -> dict[str, float] | None:
+        """`/metrics` by name, labelled series as `name{label="value"}`, or None. Values are finite."""
+        reply = await self._get("/metrics")
+        return read_metrics(reply.body) if reply is not None and reply.status == _OK else None
+
+    async def tokenize(self, text: str) -> int | None:
+        """The number of tokens in `text`, or None."""
+        body = msgspec.json.encode({"content": replace_surrogates(text)})
+        try:
+            reply = await self._transport.post("/tokenize", body, TOKENIZE_S)
+        except TransportError:
+            return None
+        value = _object(reply)
+        tokens = value.get("tokens") if value is not None else None
+        return len(tokens) if isinstance(tokens, list) else None
+
+    async def wait_idle(self, timeout_s: float) -> bool:
+        """Waits until no request is processed or queued; False where that takes longer than `timeout_s`.
+
+        True at once where the server has neither `/metrics` nor `/slots`. A route that doesn't answer in time belongs
+        to a busy server.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not await self._is_idle():  # noqa: ASYNC110 -- a server can only be asked
+                    await asyncio.sleep(self._poll_s)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _is_idle(self) -> bool:
+        reply = await self._get("/metrics")
+        if reply is None:
+            return False
+        values = read_metrics(reply.body) if reply.status == _OK else None
+        if values is not None and _PROCESSING in values:
+            return values[_PROCESSING] == 0 and values.get(_DEFERRED, 0) == 0
+        reply = await self._get("/slots")
+        if reply is None:
+            return False
+        slots = _json(reply)
+        return not any(isinstance(slot, dict) and slot.get("is_processing") for slot in slots or ())
+
+    async def _is_ready(self, health: Health) -> bool:
+        if health is Health.READY:
+            # llama-server answers /health without a key; /props tells whether ours is right.
+            await self._checked("/props")
+            return True
+        if health is not Health.FOREIGN:
+            return False
+        reply = await self._checked("/v1/models")
+        if reply is None or reply.status == _UNAVAILABLE:
+            return False
+        listing = _object(reply)
+        if listing is None or not isinstance(listing.get("data"), list):
+            url = self._transport.endpoint.url("/v1/models")
+            raise RefusedError(f"{url} answered {reply.status} and no list of models; check the address.")
+        return True
+
+    async def _get(self, path: str) -> Reply | None:
+        try:
+            return await self._transport.get(path, QUICK_S)
+        except TransportError:
+            return None
+
+    async def _checked(self, path: str) -> Reply | None:
+        reply = await self._get(path)
+        if reply is not None and reply.status in (_UNAUTHORIZED, _FORBIDDEN):
+            raise key_refused(self._transport, path, reply.status)
+        return reply
+
+
+def key_refused(transport: HttpTransport, path: str, status: int) -> RefusedError:
+    """The error for a reply that asks for a key, or for another one."""
+    if transport.has_key:
+        hint = "it doesn't accept the key in the variable that --api-key-env names"
+    else:
+        hint = "it needs a key; name the variable that holds it with --api-key-env"
+    return RefusedError(f"{transport.endpoint.url(path)} answered {status}: {hint}.")
+
+
+def _json(reply: Reply | None) -> Any:
+    if reply is None or reply.status != _OK:
+        return None
+    try:
+        return msgspec.json.decode(reply.body)
+    except msgspec.DecodeError:
+        return None
+
+
+def _object(reply: Reply | None) -> dict[str, Any] | None:
+    value = _json(reply)
+    return value if isinstance(value, dict) else None
