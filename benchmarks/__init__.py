@@ -1,0 +1,1 @@
+"""Measured figures: does what loadgen says agree with a known truth?"""
