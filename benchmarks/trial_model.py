@@ -97,6 +97,7 @@ def as_run(work: Work, trials: Sequence[Trial]) -> Run:
         max_depth=max(depths),
         history="recorded",
         exact_length=False,
+        chars_per_token=None,
         assumed=[],
     )
     manifest = Manifest(

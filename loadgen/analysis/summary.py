@@ -9,6 +9,7 @@ from loadgen.analysis.cell import cell, outcomes, token_count_mismatches, token_
 from loadgen.analysis.comparison import Comparison, compare, log_ratios, noise_floor, speedup
 from loadgen.analysis.crossover import crossover
 from loadgen.analysis.memory import memory
+from loadgen.analysis.setup import setup
 from loadgen.analysis.trial import Trial, trials_of
 from loadgen.analysis.validity import ClientState, Reason, client_state, reasons
 from loadgen.analysis.verdict import verdict
@@ -47,6 +48,7 @@ def summarise(run: Run) -> dict[str, Any]:
             "complete": any(entry.what == "complete" for entry in run.journal),
             "tool_version": run.manifest.tool_version,
         },
+        "setup": setup(run),
         "cells": cells,
         "comparisons": [comparison.as_json() for comparison in comparisons],
         "latency_comparisons": _latency_comparisons(valid, baseline),

@@ -239,8 +239,6 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens drafted in the probe request; null when the probe reported none or was not sent."""
     sampling: dict[str, Any] | None
     """The server's own sampling defaults, as `/props` shows them."""
-    chars_per_token: float | None
-    """Characters of workload text a token, by the server's tokenizer; null where it has none."""
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,6 +283,8 @@ class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Prompt plus output tokens of the deepest turn, as the workload states them."""
     history: str
     exact_length: bool
+    chars_per_token: float | None
+    """Characters of workload text a token, as the baseline's tokenizer counts them; null where it has none."""
     assumed: list[str]
     """Parameters without a published source."""
 

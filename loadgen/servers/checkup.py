@@ -30,7 +30,7 @@ class Finding:
 async def check_up(transport: HttpTransport) -> tuple[ServerFacts, list[Finding]]:
     """Look at the server behind `transport`, which must be ready; sends one short request as a probe."""
     control = Control(transport)
-    facts = await read_facts(control, chars_per_token_text=None)
+    facts = await read_facts(control)
     drafted = await probe_drafts(transport, facts.model)
     findings = [
         _identity(transport, facts),

@@ -22,11 +22,10 @@ _OK, _NOT_FOUND = 200, 404
 _KEY_STATUSES = (401, 403)
 
 
-async def read_facts(control: Control, *, chars_per_token_text: str | None) -> ServerFacts:
+async def read_facts(control: Control) -> ServerFacts:
     """What the server says of itself. `drafted` stays null: only a probe tells.
 
-    `chars_per_token_text` is sample text for the server's tokenizer; None asks nothing. Raises `RefusedError` where the
-    key is not accepted.
+    Raises `RefusedError` where the key is not accepted.
     """
     health = await control.health()
     models = _entries(await control.models())
@@ -46,7 +45,6 @@ async def read_facts(control: Control, *, chars_per_token_text: str | None) -> S
         speculative=_speculative(slots),
         drafted=None,
         sampling=_object(settings, "params"),
-        chars_per_token=await _chars_per_token(control, chars_per_token_text),
     )
 
 
@@ -78,11 +76,6 @@ async def probe_drafts(transport: HttpTransport, model: str | None) -> int | Non
     except msgspec.DecodeError:
         return None
     return _int(_object(value, "timings"), "draft_n")
-
-
-async def _chars_per_token(control: Control, text: str | None) -> float | None:
-    tokens = await control.tokenize(text) if text else None
-    return len(text) / tokens if text and tokens else None
 
 
 def _speculative(slots: list[dict[str, Any]] | None) -> bool | None:

@@ -131,7 +131,7 @@ async def open_target(
         )
         target = Target(variant, transport, server)
         await target.control.wait_ready(experiment.wait_s, on_wait)
-        target.facts = await read_facts(target.control, chars_per_token_text=None)
+        target.facts = await read_facts(target.control)
         _check(variant, target.facts)
         if probe and target.facts.kind == "llama-server":
             drafted = await probe_drafts(transport, target.model)

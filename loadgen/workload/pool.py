@@ -92,6 +92,7 @@ def build(
             ),
             history=profile.history,
             exact_length=exact,
+            chars_per_token=chars_per_token,
             assumed=list(assumed),
         ),
         sessions=sessions,

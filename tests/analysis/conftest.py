@@ -133,7 +133,7 @@ class Maker:
         plain: dict[str, Any] = {
             "kind": "llama-server", "model": "m", "model_path": None, "build": None, "slots": 4,
             "context_per_slot": 4096, "metrics": True, "speculative": variant != "off", "drafted": None,
-            "sampling": None, "chars_per_token": None,
+            "sampling": None,
         }  # fmt: skip
         return ServerStart(
             run="run", round=1, variant=variant, at_ns=0, ready_s=1.0, command=None, target="http://127.0.0.1:1",
@@ -152,7 +152,7 @@ class Maker:
             experiment={**plan, **experiment}, host={}, random_weights=random_weights,
             workload=WorkloadFacts(
                 name="chat", digest="d", sessions=1, turns=4, min_context=1, max_depth=1, history="recorded",
-                exact_length=False, assumed=[],
+                exact_length=False, chars_per_token=None, assumed=[],
             ),
         )  # fmt: skip
 

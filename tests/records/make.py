@@ -28,7 +28,7 @@ def manifest(**changes: Any) -> Manifest:
         "started_ns": 0, "experiment": {"baseline": "off", "variants": [{"name": "off"}], "levels": [1]},
         "workload": WorkloadFacts(
             name="w", digest="0", sessions=1, turns=4, min_context=512, max_depth=300, history="recorded",
-            exact_length=False, assumed=[],
+            exact_length=False, chars_per_token=None, assumed=[],
         ),
         "host": {}, "random_weights": False,
     }  # fmt: skip

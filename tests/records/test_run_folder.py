@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from records.make import journal, manifest, request
 
 from loadgen.errors import RunFolderError
 from loadgen.records.model import EventKind, TokenEvent
 from loadgen.records.run_folder import RunWriter, read_run, write_summary
+from tests.records.make import journal, manifest, request
 
 
 def events(*offsets_us: int) -> list[TokenEvent]:
@@ -128,7 +128,7 @@ WRITE_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from records.make import manifest, request
+from tests.records.make import manifest, request
 from loadgen.records.run_folder import RunWriter
 writer = RunWriter(Path(sys.argv[1]))
 writer.manifest(manifest())
@@ -140,6 +140,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_kill_9_loses_no_finished_request(tmp_path: Path) -> None:
     """Every request that had ended when the process was killed is in the folder."""
-    tests = Path(__file__).parents[1]
-    subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path / "run"), str(tests)], check=False)
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path / "run"), str(root)], check=False)
     assert [one.turn for one in read_run(tmp_path / "run").requests] == list(range(100))

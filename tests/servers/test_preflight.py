@@ -67,14 +67,14 @@ async def answer(asked: list[bytes]) -> AsyncIterator[Answer]:
         await server.wait_closed()
 
 
-async def facts_of(endpoint: Endpoint, text: str | None = None) -> ServerFacts:
+async def facts_of(endpoint: Endpoint) -> ServerFacts:
     """The facts of the server at an endpoint."""
     async with HttpTransport(endpoint) as transport:
-        return await read_facts(Control(transport), chars_per_token_text=text)
+        return await read_facts(Control(transport))
 
 
 async def test_everything_that_a_llama_server_says_is_read(answer: Answer) -> None:
-    """Model, slots, the smallest context of a slot, build, sampling, speculation, metrics and characters a token."""
+    """Model, slots, the smallest context of a slot, build, sampling, speculation and metrics."""
     endpoint = await answer(
         {
             "/health": ok({"status": "ok"}),
@@ -82,10 +82,9 @@ async def test_everything_that_a_llama_server_says_is_read(answer: Answer) -> No
             "/props": ok(PROPS),
             "/slots": ok(SLOTS),
             "/metrics": (200, b"llamacpp:n_decode_total 0\n"),
-            "/tokenize": ok({"tokens": [1, 2]}),
         }
     )
-    assert await facts_of(endpoint, "abcde") == ServerFacts(
+    assert await facts_of(endpoint) == ServerFacts(
         kind="llama-server",
         model="m",
         model_path="/models/m.gguf",
@@ -96,7 +95,6 @@ async def test_everything_that_a_llama_server_says_is_read(answer: Answer) -> No
         speculative=True,
         drafted=None,
         sampling={"temperature": 0.8, "top_k": 40},
-        chars_per_token=2.5,
     )
 
 
@@ -104,13 +102,13 @@ async def test_properties_stand_in_for_slots_that_are_off(answer: Answer) -> Non
     """With --no-slots the number and context of slots come from /props, and speculation is unknown, not off."""
     facts = await facts_of(await answer({"/health": ok({"status": "ok"}), "/props": ok(PROPS), "/slots": (501, b"{}")}))
     assert (facts.slots, facts.context_per_slot, facts.speculative, facts.metrics) == (2, 1024, None, False)
-    assert (facts.model, facts.chars_per_token) == (None, None)
+    assert facts.model is None
 
 
 async def test_another_server_leaves_unknown_what_it_doesnt_say(answer: Answer) -> None:
     """A vLLM server says its model and the longest request; everything else is null."""
     facts = await facts_of(
-        await answer({"/health": (200, b""), "/v1/models": ok({"data": [{"id": "m", "max_model_len": 4096}]})}), "text"
+        await answer({"/health": (200, b""), "/v1/models": ok({"data": [{"id": "m", "max_model_len": 4096}]})})
     )
     assert facts == ServerFacts(
         kind="openai",
@@ -123,7 +121,6 @@ async def test_another_server_leaves_unknown_what_it_doesnt_say(answer: Answer) 
         speculative=None,
         drafted=None,
         sampling=None,
-        chars_per_token=None,
     )
 
 
@@ -168,11 +165,10 @@ async def test_facts_and_probe_of_a_real_server(
     async with HttpTransport(Endpoint.parse(served.url)) as transport:
         control = Control(transport)
         await control.wait_ready(60, lambda _: None)
-        facts = await read_facts(control, chars_per_token_text="one two three four")
+        facts = await read_facts(control)
         drafted = await probe_drafts(transport, facts.model)
     assert (facts.kind, facts.slots, facts.context_per_slot, facts.metrics) == ("llama-server", 2, 1024, True)
     assert facts.speculative is speculative
     assert facts.sampling is not None
     assert "temperature" in facts.sampling
-    assert facts.chars_per_token is not None
     assert (drafted is not None and drafted > 0) is speculative

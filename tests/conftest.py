@@ -1,6 +1,0 @@
-"""Shared by all tests."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
