@@ -13,6 +13,13 @@ The cheap path: coverage and A/A redraw only the noise of the machine (lognormal
 over the rounds that both variants share). The work behind it comes from a library of fully played runs, because
 sweeps of 2,000 times 64 trials would take hours; credits and segment times of a library run are scaled by that noise.
 
+With 2 % of the turns failing both of its rows are out of bounds, for two reasons. Starts are uniform over all turns, as
+if every session got to its end; where turns fail, fewer agents are that deep, so late failures (which take back most)
+are overcounted: about -5 %. And the rule that drops trials with two failures and 1 % drops those that had the bad luck:
+about +19 % on what is left. Weighting a segment that starts at turn j by (1 - f) to the power j, f being the cell's
+share of failed turns, takes out the first; only a rule that looks at no outcome of the trial itself takes out the
+second.
+
 Exit status 1 where a row is out of its bounds. `--quick` widens them by three standard errors: it can't judge.
 """
 
