@@ -11,7 +11,7 @@ from loadgen.analysis.crossover import crossover
 from loadgen.analysis.memory import memory
 from loadgen.analysis.setup import setup
 from loadgen.analysis.trial import Trial, trials_of
-from loadgen.analysis.validity import ClientState, Reason, client_state, reasons
+from loadgen.analysis.validity import ClientState, Reason, client_state, reasons, receive_lag_p99_ns
 from loadgen.analysis.verdict import verdict
 from loadgen.records.run import Run
 from loadgen.units import ns_to_s
@@ -182,7 +182,7 @@ def _noise(valid: Mapping[tuple[str, int], Sequence[Trial]], baseline: str) -> l
 def _client(trials: Sequence[Trial]) -> dict[str, Any]:
     """Our own process over all trials: the worst trial's lag p99, and CPU time over wall time."""
     readings = [trial.record.client for trial in trials if trial.record.client is not None]
-    lags = [reading.lag_p99_ns for reading in readings if reading.lag_p99_ns is not None]
+    lags = [lag for reading in readings if (lag := receive_lag_p99_ns(reading)) is not None]
     wall = sum(reading.wall_ns for reading in readings)
     stamps = sorted({reading.stamps for reading in readings})
     return {

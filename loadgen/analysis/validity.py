@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from loadgen.analysis.trial import Trial
+from loadgen.records.model import ClientReading
 from loadgen.units import NS_PER_MS, ns_to_s
 
 _MIN_ACCOUNTED = 0.95
@@ -86,12 +87,20 @@ def _relative_state(lag_s: float, of_s: float, ok: float, bound: float) -> Clien
     return _state(lag_s, max(_FLOOR_S, ok * of_s), max(_FLOOR_S, bound * of_s))
 
 
+def receive_lag_p99_ns(client: ClientReading | None) -> int | None:
+    """How late our client was, p99: measured with kernel stamps, else estimated by its event loop's timer."""
+    if client is None:
+        return None
+    return client.receive_lag_p99_ns if client.receive_lag_p99_ns is not None else client.lag_p99_ns
+
+
 def _lag_state(trial: Trial) -> ClientState | None:
     client, gaps = trial.record.client, sorted(trial.step_gaps_s)
-    if client is None or client.lag_p99_ns is None or not gaps:
+    lag = receive_lag_p99_ns(client)
+    if client is None or lag is None or not gaps:
         return None
     median_gap = gaps[(len(gaps) + 1) // 2 - 1]
-    return _relative_state(ns_to_s(client.lag_p99_ns), median_gap, _LAG_OK.get(client.stamps, 0.05), _LAG_BOUND)
+    return _relative_state(ns_to_s(lag), median_gap, _LAG_OK.get(client.stamps, 0.05), _LAG_BOUND)
 
 
 def _cpu_state(trial: Trial) -> ClientState | None:

@@ -12,10 +12,11 @@ import msgspec
 from loadgen.client.chunk import ChunkError
 from loadgen.client.deadline import DeadlineWatch
 from loadgen.client.reception import Reception
+from loadgen.client.reply import CallTimes
 from loadgen.client.request_body import build_body
 from loadgen.client.server_error import ServerError, read_error_body
 from loadgen.client.sse import SseError, SseParser
-from loadgen.client.transport import CallTimes, HttpTransport, StreamingReply
+from loadgen.client.transport import HttpTransport, StreamingReply
 from loadgen.client.transport_error import (
     ConnectFailedError,
     ConnectionLostError,

@@ -10,7 +10,8 @@ import msgspec
 
 from loadgen.client.chunk import replace_surrogates
 from loadgen.client.metrics_text import read_metrics
-from loadgen.client.transport import HttpTransport, Reply
+from loadgen.client.reply import Reply
+from loadgen.client.transport import HttpTransport
 from loadgen.client.transport_error import (
     ConnectFailedError,
     ConnectionLostError,

@@ -5,16 +5,20 @@ Everything else sees `HttpTransport`, streaming calls with their times, whole re
 """
 
 import asyncio
+import ssl
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+from urllib.request import getproxies, proxy_bypass
 
+import httpcore
 import httpx
 
 from loadgen.client.endpoint import Endpoint
+from loadgen.client.network import KERNEL_STAMPS, LagMeter, StampedStream, StampingBackend
+from loadgen.client.reply import CallTimes, Reply
 from loadgen.client.tls import client_context
 from loadgen.client.transport_error import (
     ConnectFailedError,
@@ -41,28 +45,8 @@ MAX_REPLY_BYTES = 16 << 20
 """Control replies are some KiB, `/props` with a long chat template some hundred. More comes from no server we know."""
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A whole reply. Header names are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-@dataclass
-class CallTimes:
-    """When the parts of a streaming call happened (ns, monotonic); None until they have.
-
-    `connect_ns` is the duration of TCP and TLS connecting, None on a reused connection. `send_ns` is read just before
-    the bytes are written on an open connection.
-    """
-
-    start_ns: int
-    connect_ns: int | None = None
-    send_ns: int | None = None
-    send_done_ns: int | None = None
-    headers_ns: int | None = None
+_NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S)
+"""The agents are the limit. httpx's own of 100 connections would queue the rest without a word."""
 
 
 class StreamingReply:
@@ -72,8 +56,7 @@ class StreamingReply:
         self.status = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
         self.times = times
-        # The first bytes of the body may have come in the read that brought the headers.
-        self._reads = BodyReads(response, times.headers_ns or time.monotonic_ns(), translate)
+        self._reads = BodyReads(response, translate)
 
     def reads(self) -> "BodyReads":
         """The body piece by piece, as `(at_ns, bytes)`; pieces of one socket read share one `at_ns`."""
@@ -81,15 +64,11 @@ class StreamingReply:
 
 
 class BodyReads:
-    """Iterates over a body. The time is read when the task wakes up for new bytes, before any of them is looked at.
+    """Iterates over a body as `(at_ns, bytes)`. Pieces (HTTP chunks) of one socket read share its stamp."""
 
-    One socket read may hold several pieces (HTTP chunks). They are told apart from pieces of a later read by whether
-    the task had to wait for them.
-    """
-
-    def __init__(self, response: httpx.Response, at_ns: int, translate: "_Translate") -> None:
+    def __init__(self, response: httpx.Response, translate: "_Translate") -> None:
         self._pieces = response.aiter_raw()
-        self._at_ns = at_ns
+        self._network = response.extensions.get("network_stream")
         self._translate = translate
 
     def __aiter__(self) -> Self:
@@ -97,26 +76,10 @@ class BodyReads:
 
     async def __anext__(self) -> tuple[int, bytes]:
         try:
-            piece = await self
+            piece = await anext(self._pieces)
         except httpx.HTTPError as error:
             raise self._translate(error) from None
-        return self._at_ns, piece
-
-    def __await__(self) -> Generator[Any, Any, bytes]:
-        # `yield from` with a clock: every resumption of the task is stamped before httpx and its parser run.
-        step = self._pieces.__anext__().__await__()
-        try:
-            signal = next(step)
-            while True:
-                try:
-                    sent = yield signal
-                except BaseException as error:  # noqa: BLE001 -- handed on, like `yield from` does
-                    signal = step.throw(error)
-                else:
-                    self._at_ns = time.monotonic_ns()
-                    signal = step.send(sent)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return read_at_ns(self._network), piece
 
     async def finish(self) -> None:
         """Reads to the end of the body if it comes within `END_GRACE_S`, so that the connection can be used again."""
@@ -128,6 +91,11 @@ class BodyReads:
     async def close(self) -> None:
         """Gives up the rest of the body."""
         await self._pieces.aclose()  # type: ignore[attr-defined]
+
+
+def read_at_ns(network: Any) -> int:
+    """When the bytes of the last read arrived; now, where the connection doesn't say (behind a proxy)."""
+    return network.read_at_ns if isinstance(network, StampedStream) else time.monotonic_ns()
 
 
 class StreamingCall:
@@ -160,6 +128,8 @@ class StreamingCall:
             self._response = await self._send(self._request)
         except (httpx.HTTPError, OSError) as error:
             raise self._translate(error) from None
+        if self.times.headers_ns is not None:
+            self.times.headers_ns = read_at_ns(self._response.extensions.get("network_stream"))
         self._reply = StreamingReply(self._response, self.times, self._translate)
         return self._reply
 
@@ -196,12 +166,28 @@ class StreamingCall:
             times.headers_ns = now
 
 
+class _StampedTransport(httpx.AsyncHTTPTransport):
+    """httpx's transport over connections that stamp their reads. httpx has no argument for it, httpcore has."""
+
+    def __init__(self, context: ssl.SSLContext, backend: StampingBackend) -> None:
+        super().__init__(verify=context, limits=_NO_LIMITS, trust_env=False)
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=_NO_LIMITS.max_connections,
+            max_keepalive_connections=_NO_LIMITS.max_keepalive_connections,
+            keepalive_expiry=_NO_LIMITS.keepalive_expiry,
+            network_backend=backend,
+        )
+
+
 class HttpTransport:
     """Calls to one server over as many connections as there are calls at once; an async context manager.
 
     The key is sent to this server only, in the `Authorization` header; redirects are not followed. Proxy variables of
     the environment are used, except for servers on this machine. `ca_file` replaces the trusted certificates;
-    `insecure` checks none. Raises `ExperimentError` where the key or the CA file can't be used.
+    `insecure` checks none. `stamps` says whose time a read carries: `kernel` (plain HTTP on Linux) or `user`.
+
+    Raises `ExperimentError` where the key or the CA file can't be used.
     """
 
     def __init__(
@@ -223,13 +209,19 @@ class HttpTransport:
         headers = {"Accept-Encoding": "identity", "User-Agent": "loadgen"}
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
+        context = client_context(endpoint, ca_file=ca_file, insecure=insecure)
+        proxied = not endpoint.is_loopback and _has_proxy(endpoint)
+        kernel = KERNEL_STAMPS and endpoint.scheme == "http" and not proxied
+        self.stamps = "kernel" if kernel else "user"
+        self._meter = LagMeter()
         self._client = httpx.AsyncClient(
             headers=headers,
-            verify=client_context(endpoint, ca_file=ca_file, insecure=insecure),
-            trust_env=not endpoint.is_loopback,
+            verify=context,
+            trust_env=proxied,
+            transport=None if proxied else _StampedTransport(context, StampingBackend(self._meter, kernel=kernel)),
             follow_redirects=False,
             timeout=httpx.Timeout(None, connect=connect_s),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE_S),
+            limits=_NO_LIMITS,
         )
 
     async def __aenter__(self) -> Self:
@@ -241,6 +233,10 @@ class HttpTransport:
     async def close(self) -> None:
         """Closes all connections."""
         await self._client.aclose()
+
+    def take_lags_ns(self) -> list[int]:
+        """How late each read since the last call was (ns after the kernel had received its bytes)."""
+        return self._meter.take()
 
     @property
     def has_key(self) -> bool:
@@ -296,6 +292,12 @@ class HttpTransport:
             raise TransportTimeoutError(f"{self.endpoint.label} did not answer within {timeout_s:g} s") from None
         except (httpx.HTTPError, OSError) as error:
             raise translate(error) from None
+
+
+def _has_proxy(endpoint: Endpoint) -> bool:
+    """Whether the environment names a proxy for this server."""
+    proxies = getproxies()
+    return bool(proxies.get(endpoint.scheme) or proxies.get("all")) and not proxy_bypass(endpoint.host)
 
 
 async def _body(response: httpx.Response) -> bytes:

@@ -168,13 +168,18 @@ class CounterReading(msgspec.Struct, frozen=True, kw_only=True):
 class ClientReading(msgspec.Struct, frozen=True, kw_only=True):
     """How our own process did during the measured part of a trial.
 
-    `lag_*_ns`: how late a timer of our event loop fired. `cpu_share`: our CPU time over wall time. `stamps`: `user`
-    (time read when bytes reach Python) or `kernel` (receive stamp of the network stack).
+    `stamps`: `kernel` (arrival times are receive stamps of the network stack) or `user` (read when bytes reach Python).
+    `receive_lag_*`: how long bytes had lain in the socket when we read them; null with user stamps, which can't tell.
+    `lag_*`: how late a timer of our event loop fired, an estimate of the same.
     """
 
     stamps: str
     wall_ns: int
     cpu_ns: int
+    receive_lag_samples: int
+    receive_lag_p50_ns: int | None
+    receive_lag_p99_ns: int | None
+    receive_lag_max_ns: int | None
     lag_samples: int
     lag_p50_ns: int | None
     lag_p99_ns: int | None

@@ -23,6 +23,9 @@ class Bench:
     control: Control
     model: str | None
     alive: Callable[[], bool]
+    stamps: str = "user"
+    take_lags_ns: Callable[[], list[int]] = list
+    """Receive lags of the connections since the last call."""
 
 
 class Board:

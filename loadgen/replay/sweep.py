@@ -244,6 +244,8 @@ class Sweep:
                 control=target.control,
                 model=target.model,
                 alive=target.alive,
+                stamps=target.transport.stamps,
+                take_lags_ns=target.transport.take_lags_ns,
             ),
             interrupted=self._interrupted,
         )

@@ -43,11 +43,12 @@ class Trial:
         client: ClientReading | None = None
 
         def measured() -> None:
+            self.bench.take_lags_ns()
             self._probe.start()
 
         def segments_done() -> None:
             nonlocal client
-            client = self._probe.stop()
+            client = self._probe.stop(stamps=self.bench.stamps, receive_lags_ns=self.bench.take_lags_ns())
 
         board.on_measured, board.on_segments_done = measured, segments_done
         await self._play(board)

@@ -9,6 +9,7 @@ import asyncio
 import math
 import time
 from array import array
+from collections.abc import Iterable
 
 from loadgen.records.model import ClientReading
 from loadgen.units import NS_PER_MS, NS_PER_S
@@ -50,14 +51,19 @@ class LagProbe:
             self._handle.cancel()
             self._handle = None
 
-    def stop(self) -> ClientReading:
-        """Stop sampling and say what was seen."""
+    def stop(self, *, stamps: str, receive_lags_ns: Iterable[int]) -> ClientReading:
+        """Stop sampling and say what was seen; `receive_lags_ns` are those of the connections in the same time."""
         self.cancel()
         lags = sorted(self._lags)
+        received = sorted(receive_lags_ns)
         return ClientReading(
-            stamps="user",
+            stamps=stamps,
             wall_ns=time.monotonic_ns() - self._wall_ns,
             cpu_ns=time.process_time_ns() - self._cpu_ns,
+            receive_lag_samples=len(received),
+            receive_lag_p50_ns=_ranked(received, 0.5),
+            receive_lag_p99_ns=_ranked(received, 0.99),
+            receive_lag_max_ns=received[-1] if received else None,
             lag_samples=len(lags),
             lag_p50_ns=_ranked(lags, 0.5),
             lag_p99_ns=_ranked(lags, 0.99),

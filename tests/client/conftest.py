@@ -76,9 +76,10 @@ class Peer:
         self._writer.transport.abort()
 
     async def gone(self) -> None:
-        """Waits until the client has closed the connection."""
-        while await self._reader.read(65536):
-            pass
+        """Waits until the client has closed the connection (with unread bytes: reset it)."""
+        with contextlib.suppress(ConnectionResetError):
+            while await self._reader.read(65536):
+                pass
 
 
 Script = Callable[[Peer], Awaitable[None]]

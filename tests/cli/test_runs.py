@@ -1,0 +1,191 @@
+"""Whole runs against a real llama.cpp server, as users start them."""
+
+import json
+import os
+import select
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.records.model import Phase
+from loadgen.records.run_folder import read_run
+from tests.cli.conftest import Result, Running, loadgen
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, command: list[str]) -> tuple[Path, Result]:
+    """A short `ab --json` run over two levels: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    options = ["--workload", "demo", "-c", "1,2", "--rounds", "1", "--json", "--out", str(folder)]
+    return folder, loadgen("ab", *options, *command)
+
+
+def strict(text: str) -> Any:
+    """JSON as a strict parser reads it."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_json_is_one_strict_document_equal_to_the_summary(finished: tuple[Path, Result]) -> None:
+    """Stdout holds the document alone, progress is on stderr, and summary.json says the same."""
+    folder, result = finished
+    document = strict(result.out)
+    assert document["schema"] == "loadgen-summary/1"
+    assert document["run"]["complete"] is True
+    assert document == strict((folder / "summary.json").read_text())
+    assert "plan: 1 rounds" in result.err
+
+
+def test_report_recomputes_the_summary_from_the_folder(finished: tuple[Path, Result]) -> None:
+    """With summary.json deleted, `report --json` gives the run's own document again."""
+    folder, result = finished
+    (folder / "summary.json").unlink()
+    again = loadgen("report", str(folder), "--json")
+    assert again.code == 0
+    assert strict(again.out) == strict(result.out)
+    assert strict((folder / "summary.json").read_text()) == strict(result.out)
+
+
+def test_the_text_report_shows_every_cell(finished: tuple[Path, Result]) -> None:
+    """One row a level and variant, what it says, and what it does not answer."""
+    result = loadgen("report", str(finished[0]))
+    assert result.code == 0
+    for text in ("tasks/h", "speed-up [95 %]", "What it does not answer", "recurrent state"):
+        assert text in result.out
+    rows = [line for line in result.out.splitlines() if line[:30].split()[-1:] in ([], ["off"], ["mtp-3"])]
+    assert rows
+
+
+def test_every_request_is_recorded_with_one_outcome(finished: tuple[Path, Result]) -> None:
+    """Started equals the sum of outcomes, in every cell and in the file; drafts are null for `off`."""
+    folder, result = finished
+    run = read_run(folder)
+    for cell in strict(result.out)["cells"]:
+        assert cell["started"] == sum(cell["outcomes"].values())
+        measured = [
+            request
+            for request in run.requests
+            if request.phase is Phase.SEGMENT
+            and (request.variant, request.level) == (cell["variant"], cell["concurrency"])
+            and request.round > 0
+        ]
+        assert Counter(str(request.outcome) for request in measured) == Counter(cell["outcomes"])
+        assert (cell["drafted_tokens"] is None) == (cell["variant"] == "off")
+
+
+def test_all_variants_do_the_same_work(finished: tuple[Path, Result]) -> None:
+    """Measured turns of a level are the same sessions and turns for both variants, of exactly 96 tokens."""
+    run = read_run(finished[0])
+    work: dict[tuple[str, int], list[tuple[int, str, int, int | None]]] = {}
+    for request in run.requests:
+        if request.phase is Phase.SEGMENT and request.round > 0:
+            key = (request.agent, request.session, request.turn, request.completion_tokens)
+            work.setdefault((request.variant, request.level), []).append(key)
+    for level in (1, 2):
+        assert sorted(work["off", level]) == sorted(work["mtp-3", level])
+        assert {tokens for *_, tokens in work["off", level]} == {96}
+    assert all(len(trial.segments) == trial.level for trial in run.trials)
+
+
+def test_no_trial_reads_anothers_cache(finished: tuple[Path, Result]) -> None:
+    """With salts the first turns of all trials find nothing of their prompt cached."""
+    shares = [cell["first_turn_cached_share"]["value"] for cell in strict(finished[1].out)["cells"]]
+    assert {share for share in shares if share is not None} == {0.0}
+
+
+def test_the_memory_ledger_shows_the_rollback_rows(finished: tuple[Path, Result]) -> None:
+    """Recurrent state is 1 + 3 times that of `off`, as the load logs say."""
+    state = {
+        entry["variant"]: next(line for line in entry["ledger"] if line["component"] == "recurrent_state")
+        for entry in strict(finished[1].out)["memory"]
+    }
+    assert state["mtp-3"]["rows"] == 4
+    assert state["off"]["rows"] == 1
+    assert 3.9 < state["mtp-3"]["bytes"] / state["off"]["bytes"] < 4.1
+
+
+def long_run(folder: Path, command: list[str]) -> list[str]:
+    """Arguments of a run that is far from its end after its first trial."""
+    return ["ab", "--workload", "demo", "-c", "1,2", "--rounds", "20", "--out", str(folder), *command]
+
+
+def test_a_server_killed_in_mid_trial_ends_the_run(
+    tmp_path: Path, command: list[str], running: Callable[..., Running]
+) -> None:
+    """The run ends by itself with exit 4, failures are counted, and every started request has its outcome."""
+    run = running(*long_run(tmp_path / "run", command))
+    run.until("1/80")
+    run.server().send_signal(signal.SIGKILL)
+    result = run.finish()
+    assert result.code == 4
+    assert "died during" in result.err
+    assert "Traceback" not in result.err
+    summary = strict((tmp_path / "run" / "summary.json").read_text())
+    assert summary["run"]["complete"] is False
+    dead = summary["invalid"][-1]
+    assert "server_died" in dead["reasons"]
+    requests = [one for one in read_run(tmp_path / "run").requests if one.trial == dead["trial"]]
+    assert Counter(str(one.outcome) for one in requests) == Counter(dead["outcomes"])
+    assert sum(one.outcome.failed for one in requests) >= 1
+
+
+def test_loadgen_killed_in_mid_trial_leaves_no_server_and_loses_no_request(
+    tmp_path: Path, command: list[str], running: Callable[..., Running]
+) -> None:
+    """After kill -9 of loadgen no process of ours is left, and the finished requests are all readable."""
+    run = running(*long_run(tmp_path / "run", command))
+    run.until("1/80")
+    descriptors = [os.pidfd_open(process.pid) for process in run.servers()]
+    assert len(descriptors) == 2
+    run.process.kill()
+    run.process.wait()
+    for descriptor in descriptors:
+        ended, _, _ = select.select([descriptor], [], [], 30)
+        assert ended
+        os.close(descriptor)
+    back = read_run(tmp_path / "run")
+    (first,) = [trial for trial in back.trials if trial.round > 0]
+    done = [one for one in back.requests if one.trial == first.trial and one.phase is Phase.SEGMENT]
+    assert len(done) == sum(segment.turns for segment in first.segments)
+    report = loadgen("report", str(tmp_path / "run"))
+    assert report.code == 0
+    assert "incomplete, its process was killed" in report.out
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, command: list[str], running: Callable[..., Running]) -> None:
+    """The first Ctrl-C ends the run with exit 130, a report and no server left."""
+    run = running(*long_run(tmp_path / "run", command))
+    run.until("1/80")
+    descriptors = [os.pidfd_open(process.pid) for process in run.servers()]
+    run.process.send_signal(signal.SIGINT)
+    result = run.finish()
+    assert result.code == 130
+    assert "incomplete, interrupted" in result.out
+    assert "Traceback" not in result.err
+    assert len(read_run(tmp_path / "run").trials) >= 3
+    for descriptor in descriptors:
+        assert select.select([descriptor], [], [], 0)[0]
+        os.close(descriptor)
+
+
+def test_a_server_that_fails_every_request_has_no_latency(tmp_path: Path, failing_server: str) -> None:
+    """Exit 4, no latency printed as a number, every failure counted."""
+    result = loadgen("sweep", failing_server, "-c", "1,2", "--time-budget", "60s", "--out", str(tmp_path / "run"))
+    assert result.code == 4
+    summary = strict((tmp_path / "run" / "summary.json").read_text())
+    for cell in summary["cells"]:
+        assert cell["ttft_s"]["p50"]["value"] is None
+        assert cell["tasks_per_hour"]["value"] is None
+        assert cell["valid_trials"] == 0
+    assert " ms" not in result.out.split("What it says")[0].split("tasks/h")[1]
+    assert "http_error" in result.out
+    assert "Traceback" not in result.err
