@@ -3,6 +3,7 @@
 # check  lint, types, direction of imports
 # bench  measure the estimators against a known truth
 PYTHON ?= python3
+PIP_FLAGS := --disable-pip-version-check --progress-bar off --no-compile -q
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -13,11 +14,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --disable-pip-version-check --progress-bar off -q -e '.[demo]'
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --disable-pip-version-check --progress-bar off -q -e '.[dev]'
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo

@@ -19,7 +19,7 @@ from loadgen.records.run_folder import RunWriter, read_run, write_summary
 from loadgen.replay.sweep import Ending, Sweep
 from loadgen.report.terminal import print_report
 
-PLAIN_WIDTH = 120
+PLAIN_WIDTH = 128
 """Columns where stdout is no terminal: a pipe or a file has no width, and the table reads best in one piece."""
 
 

@@ -33,7 +33,6 @@ class ProgressDisplay:
         self._started_s = time.monotonic()
         self._requests = 0
         self._current: PlannedTrial | None = None
-        self._noted: str | None = None
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -44,10 +43,15 @@ class ProgressDisplay:
         self._progress.stop()
 
     def note(self, text: str) -> None:
-        """Print a line; the same line twice in a row is printed once."""
-        if text != self._noted:
-            self._console.print(text, style="dim", highlight=False, markup=False)
-            self._noted = text
+        """Print a line."""
+        self._console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+    def waiting(self, text: str) -> None:
+        """Show what is waited for on the live line; without a terminal, print what takes long."""
+        if self._task is not None:
+            self._progress.update(self._task, description=text)
+        if not self._live and text.endswith(" s)"):
+            self.note(text)
 
     def server(self, start: ServerStart) -> None:
         """Nothing to print for a server that is ready: the trial that follows names it."""

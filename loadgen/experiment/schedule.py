@@ -22,12 +22,11 @@ FLOOR_TURNS_ALL_AGENTS = 8
 """Below these a trial isn't worth its warm-up."""
 MIN_WARMUP_S = 3.0
 """Long enough for clocks and caches to settle after a pause; every agent plays one whole turn besides."""
-WARMUP_TURNS = 1.6
-"""Turns that an agent plays in warm-up on top of the seconds above: one whole one, and the rest of the one that was
-under way when the others were ready, half a turn on average."""
-TAIL_TURNS = 0.5
+WARMUP_REST_TURNS = 0.5
+"""What an agent still plays in warm-up when the others are ready: half a turn on average."""
+TAIL_TURNS = 0.25
 """How long the last agent's segment outlasts the mean, in turns."""
-SWITCH_S = 0.6
+SWITCH_S = 0.15
 """Draining, counters and files between two trials."""
 PREFERRED_ROUNDS = 4
 """From 4 rounds on a t interval is narrow enough to settle differences of 10 %; trials shrink to make room for them."""
@@ -110,7 +109,7 @@ def floor_turns(level: int) -> int:
 
 def trial_s(turns: int, turn_s: float) -> float:
     """Estimated seconds of a trial of `turns` turns an agent, warm-up and switching included."""
-    return max(MIN_WARMUP_S, turn_s) + (WARMUP_TURNS - 1 + turns + TAIL_TURNS) * turn_s + SWITCH_S
+    return max(MIN_WARMUP_S, turn_s) + (WARMUP_REST_TURNS + turns + TAIL_TURNS) * turn_s + SWITCH_S
 
 
 def fit(

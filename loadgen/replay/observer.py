@@ -9,7 +9,10 @@ class Observer(Protocol):
     """Called from the event loop between requests; must return at once and never raise."""
 
     def note(self, text: str) -> None:
-        """Say something in passing, such as that a server is loading."""
+        """Say something in passing, such as which workload was chosen."""
+
+    def waiting(self, text: str) -> None:
+        """Say what is waited for, such as a server that loads; called again every few seconds, with the time."""
 
     def server(self, start: ServerStart) -> None:
         """A server is ready."""
@@ -25,25 +28,3 @@ class Observer(Protocol):
 
     def trial_ended(self, record: TrialRecord) -> None:
         """A trial ended."""
-
-
-class Silent:
-    """An observer that looks away."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def server(self, start: ServerStart) -> None:
-        """Nothing."""
-
-    def planned(self, plan: Plan) -> None:
-        """Nothing."""
-
-    def trial_started(self, planned: PlannedTrial) -> None:
-        """Nothing."""
-
-    def request(self, record: RequestRecord) -> None:
-        """Nothing."""
-
-    def trial_ended(self, record: TrialRecord) -> None:
-        """Nothing."""

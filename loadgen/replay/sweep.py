@@ -275,7 +275,7 @@ class Sweep:
                 variant,
                 self._experiment,
                 log_path=self._writer.log_path(f"{name}-{number}"),
-                on_wait=self._observer.note,
+                on_wait=self._observer.waiting,
                 probe=number == 0,
             )
         )

@@ -11,12 +11,12 @@ from loadgen.report import heading
 from loadgen.report.memory_table import memory_lines
 from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
 
-ONE_TABLE_WIDTH = 118
+ONE_TABLE_WIDTH = 126
 """Columns that the whole table needs; narrower terminals get two tables below each other."""
 
 _CALL_STYLES = {"pays": "bold green", "costs": "bold red", "same": "bold", "unresolved": "yellow"}
 _RATES = ("tasks/h", "req/h", "speed-up [95 %]", "call")
-_FEEL = ("TTFT p50", "p95", "TPOT p50", "step gap", "accept", "length", "failed")
+_FEEL = ("TTFT p50", "p95", "max", "TPOT p50", "step gap", "accept", "length", "failed")
 
 
 def print_report(summary: dict[str, Any], console: Console) -> None:
@@ -66,6 +66,7 @@ def _values(cell: dict[str, Any], comparison: dict[str, Any] | None, baseline: s
         "speed-up [95 %]": speed,
         "TTFT p50": seconds(of(cell["ttft_s"]["p50"])),
         "p95": _quantile(cell["ttft_s"], "p95"),
+        "max": seconds(of(cell["ttft_s"]["max"])),
         "TPOT p50": seconds(of(cell["tpot_s"]["p50"])),
         "step gap": seconds(of(cell["step_gap_s"]["p50"])),
         "accept": share(of(cell["acceptance_rate"])),
@@ -79,7 +80,7 @@ def _values(cell: dict[str, Any], comparison: dict[str, Any] | None, baseline: s
 
 
 def _quantile(quantiles: dict[str, dict[str, Any]], name: str) -> str:
-    """A quantile; where there are too few samples for its bound, a mark says so: the value is the sample's own."""
+    """A quantile, or with too few samples to bound it their number; the maximum stands beside it."""
     estimate = quantiles[name]
     value = of(estimate)
     if value is None:

@@ -35,6 +35,9 @@ GRACE_S = 5.0
 """Between SIGTERM and SIGKILL. Without open streams llama-server ends in well under a second; with some it would wait
 for its next ping, up to 30 s."""
 
+TELL_EVERY_S = 5
+"""A load that takes longer is told of again, with its time: a large model takes a minute."""
+
 _POLL_S = 0.05
 _MODEL = ("-m", "--model")
 _API_KEY = ("--api-key",)
@@ -94,7 +97,7 @@ async def launch(
         log_path: Where its output goes, up to `LOG_CAP_BYTES` and then the end.
         wait_s: How long it may take.
         readiness: Asks whether it is ready; called every 50 ms, one call at a time.
-        on_wait: Told what is waited for, whenever that changes.
+        on_wait: Told what is waited for: when that changes, and every 5 s.
         grace_s: Seconds between SIGTERM and SIGKILL when it is stopped.
 
     Raises:
@@ -226,12 +229,14 @@ async def _wait_ready(
 
 async def _poll(readiness: Readiness, url: str, on_wait: Callable[[str], None]) -> None:
     """Returns when the server is ready."""
+    start = time.monotonic()
     told = None
     while not (state := await readiness(url)):
         waiting = "the server to start" if state is None else "the model to load"
-        if waiting != told:
-            on_wait(waiting)
-            told = waiting
+        slow = int((time.monotonic() - start) / TELL_EVERY_S)
+        if (waiting, slow) != told:
+            on_wait(waiting if not slow else f"{waiting} ({slow * TELL_EVERY_S} s)")
+            told = (waiting, slow)
         await asyncio.sleep(_POLL_S)
 
 
