@@ -64,7 +64,7 @@ class ProgressDisplay:
         levels = sorted({trial.level for trial in plan.trials})
         turns = {trial.level: trial.turns_per_agent for trial in plan.trials}
         self.note(
-            f"plan: {plan.rounds} rounds × {', '.join(map(str, levels))} agents, {self._total} trials, "
+            f"plan: up to {plan.rounds} rounds × {', '.join(map(str, levels))} agents, {self._total} trials, "
             f"about {_clock(plan.estimated_s)}; measured turns an agent: "
             + ", ".join(f"{turns[level]} at {level}" for level in levels)
         )

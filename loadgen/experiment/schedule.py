@@ -84,7 +84,7 @@ def trial_id(round_: int, variant: str, level: int) -> str:
 
 @dataclass(frozen=True)
 class Fit:
-    """How a time budget is spent: rounds, turns an agent by level, levels that had to go, and the time it takes."""
+    """How a time budget is spent: rounds at most, turns an agent by level, levels that had to go, and the time."""
 
     rounds: int
     turns: dict[int, int]
@@ -144,13 +144,14 @@ def fit(
         if rounds is not None or held >= MIN_ROUNDS or len(levels) == 1:
             break
         dropped.append(levels.pop(-2) if len(levels) > 2 else levels.pop())  # noqa: PLR2004 - the two ends
-    done = rounds or max(1, min(held, MAX_ROUNDS))
+    # One more than surely fits: estimates are cautious, and a run ends with the round that its budget still holds.
+    planned = rounds or max(1, min(held + 1, MAX_ROUNDS))
     return Fit(
-        rounds=done,
+        rounds=planned,
         turns=turns,
         short={level: turns[level] < aim_turns(level, turn_s[level]) for level in levels},
         dropped_levels=tuple(sorted(dropped)),
-        estimated_s=done * round_s,
+        estimated_s=planned * round_s if rounds else min(planned * round_s, max(budget_s, round_s)),
     )
 
 

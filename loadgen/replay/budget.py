@@ -4,8 +4,8 @@ import time
 
 from loadgen.experiment.schedule import MIN_ROUNDS
 
-OVERRUN = 1.1
-"""A round may end so far past the budget: the last round is worth more than the last tenth of the time."""
+OVERRUN = 1.02
+"""A round may end so far past the budget; more would break the promise that the user was given."""
 HARD_OVERRUN = 2.0
 """Before 3 rounds are done, when no interval can be given yet, the run may take this many times its budget."""
 

@@ -42,7 +42,7 @@ def test_json_is_one_strict_document_equal_to_the_summary(finished: tuple[Path, 
     assert document["schema"] == "loadgen-summary/1"
     assert document["run"]["complete"] is True
     assert document == strict((folder / "summary.json").read_text())
-    assert "plan: 1 rounds" in result.err
+    assert "plan: up to 1 rounds" in result.err
 
 
 def test_report_recomputes_the_summary_from_the_folder(finished: tuple[Path, Result]) -> None:

@@ -55,13 +55,16 @@ async def test_arrivals_never_lie_in_the_future(serve: "Serve") -> None:
     """A stamp is at most as late as the moment at which the read returned."""
 
     async def script(peer: "Peer") -> None:
+        await connected.wait()
         await peer.send(b"x")
         await peer.gone()
 
+    connected = asyncio.Event()
     server = await serve(script)
     meter = LagMeter()
     stream = await StampingBackend(meter, kernel=True).connect_tcp(server.endpoint.host, server.endpoint.port)
     assert isinstance(stream, KernelStampedStream)
+    connected.set()
     before_ns = time.monotonic_ns()
     assert await stream.read(100) == b"x"
     assert before_ns - s_to_ns(5) < stream.read_at_ns <= time.monotonic_ns()
@@ -95,3 +98,16 @@ async def test_encrypted_targets_get_our_own_stamps() -> None:
     async with HttpTransport(Endpoint.parse("https://127.0.0.1:1"), insecure=True) as transport:
         assert transport.stamps == "user"
         assert transport.take_lags_ns() == []
+
+
+async def test_the_head_of_a_post_leaves_with_its_body(serve: "Serve") -> None:
+    """Both writes of a request arrive whole and in order; a GET, which has no body, is not held back."""
+    async with HttpTransport((await serve(_echo_two)).endpoint) as transport:
+        assert (await transport.post("/tokenize", b'{"content":"x"}', 5)).body == b'POST {"content":"x"}'
+        assert (await transport.get("/health", 5)).body == b"GET "
+
+
+async def _echo_two(peer: "Peer") -> None:
+    for _ in range(2):
+        request = await peer.request()
+        await peer.answer(f"{request.method} ".encode() + request.body)
