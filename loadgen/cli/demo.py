@@ -77,7 +77,7 @@ def _random() -> tuple[dict[str, Any], str]:
     common = _server(path, SLOTS, CONTEXT_PER_SLOT)
     speculation = ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3", "--spec-synth-len", "3.5")
     variants = (_variant("off", common, speculative=False), _variant("mtp", common + speculation, speculative=True))
-    return {"variants": variants, "levels": (1, 2, 4, 8), "workload": "demo"}, "240s"
+    return {"variants": variants, "levels": (1, 2, 4, 8), "workload": "demo"}, "250s"
 
 
 def _gemma() -> tuple[dict[str, Any], str]:

@@ -32,6 +32,9 @@ PREFERRED_ROUNDS = 4
 """From 4 rounds on a t interval is narrow enough to settle differences of 10 %; trials shrink to make room for them."""
 MIN_ROUNDS = 3
 """A speed-up has an interval from 3 rounds on; with fewer, levels are dropped instead."""
+SAFETY = 0.9
+"""Trials are sized to fill this share of the budget: a pilot of seconds says how long a turn takes to some ten percent,
+and the last round must not fall to a machine that is a little slower later on."""
 MAX_ROUNDS = 12
 """More rounds than this add little to an interval; the budget goes into longer trials."""
 
@@ -137,7 +140,7 @@ def fit(
     dropped: list[int] = []
     while True:
         wanted = rounds or PREFERRED_ROUNDS
-        share = _largest_share(levels, turn_s, variants, budget_s / wanted, block_s)
+        share = _largest_share(levels, turn_s, variants, SAFETY * budget_s / wanted, block_s)
         turns = {level: _turns(level, turn_s[level], share) for level in levels}
         round_s = _round_s(turns, turn_s, variants, block_s)
         held = int(budget_s // round_s)
