@@ -37,6 +37,7 @@ def caveats(cells: Cells, *, baseline: str, slots: Mapping[str, int], speculativ
             "history_not_reused": _not_reused(trials),
             "counters_reset": _reset(trials),
             "no_progress": _no_progress(trials),
+            "failed_turns": _failed(trials),
         }
         found += [
             {"kind": kind, "variant": variant, "concurrency": level, "text": f"{variant} at {level}: {text}"}
@@ -114,6 +115,15 @@ def _not_reused(trials: Sequence[Trial]) -> str | None:
 def _reset(trials: Sequence[Trial]) -> str | None:
     count = sum(counters.restarted(trial.record) for trial in trials)
     return f"the server's counters started anew in {count} trials: it was restarted." if count else None
+
+
+def _failed(trials: Sequence[Trial]) -> str | None:
+    """Failing turns bias the estimator of tasks/hour: by the failures that a trial happened to have, and by depth."""
+    failed = sum(request.outcome.failed for trial in trials for request in trial.measured)
+    if failed == 0:
+        return None
+    total = sum(len(trial.measured) for trial in trials)
+    return f"{failed} of {total} turns failed: failing sessions book their work back, so tasks/hour is unsteady."
 
 
 def _no_progress(trials: Sequence[Trial]) -> str | None:

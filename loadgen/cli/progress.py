@@ -97,9 +97,9 @@ class ProgressDisplay:
         if record.aborted is not None:
             self.note(f"{record.trial}: stopped early, {record.aborted}")
         elif not self._live:
-            position = f"{self._done}/{self._total}" if record.round else "pilot"
+            position = f"{self._done}/{self._total}  " if record.round else ""
             self.note(
-                f"{position}  {_place(record.variant, record.level, record.round)}: {self._requests} requests "
+                f"{position}{_place(record.variant, record.level, record.round)}: {self._requests} requests "
                 f"in {ns_to_s(record.end_ns - record.start_ns):.1f} s{self._left()}"
             )
 

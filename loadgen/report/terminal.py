@@ -3,7 +3,6 @@
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -104,7 +103,9 @@ def _print_list(title: str, lines: list[str], console: Console) -> None:
     console.print()
     console.print(Text(title, style="bold"))
     for line in lines:
-        console.print(Padding(Text(f"- {line}"), (0, 0, 0, 1)))
+        for number, part in enumerate(Text(line).wrap(console, max(console.width - 4, 20))):
+            part.rstrip()
+            console.print(Text.assemble("  - " if number == 0 else "    ", part))
 
 
 def _invalid_lines(invalid: list[dict[str, Any]]) -> list[str]:

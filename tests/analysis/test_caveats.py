@@ -93,4 +93,4 @@ def test_short_trials_and_lost_work_are_said(make: Any) -> None:
     """Trials with few turns, and trials that lost what they earned."""
     assert _kinds({("off", 1): [make.trial([make.request()], short=True)]}) == [("short", "off")]
     lost = make.trial([make.failed(turn=3, turns=4)])
-    assert _kinds({("off", 1): [lost]}) == [("no_progress", "off")]
+    assert _kinds({("off", 1): [lost]}) == [("no_progress", "off"), ("failed_turns", "off")]

@@ -16,6 +16,14 @@ def test_a_row_is_judged_by_its_bounds() -> None:
     assert not row.good(0)
     assert row.good(3)
     assert Row("coverage", 0.95, 0.005, 0.93, 0.97).good(0)
+    assert row.verdict(0) == "OUT"
+    assert row.verdict(3) == "ok"
+
+
+def test_a_row_that_is_known_to_be_out_says_so() -> None:
+    """It is never called ok, and is told apart from a new fault."""
+    assert Row("bias", -0.05, 0.001, -0.02, 0.02, open=True).verdict(0) == "OUT, known"
+    assert Row("bias", 0.01, 0.001, -0.02, 0.02, open=True).verdict(0) == "ok"
 
 
 def test_an_interval_that_misses_the_truth_is_noticed() -> None:
