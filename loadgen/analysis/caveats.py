@@ -62,7 +62,8 @@ def missed_length_share(trials: Sequence[Trial]) -> float | None:
 
 def _short(trials: Sequence[Trial]) -> str | None:
     short = sum(trial.record.short for trial in trials)
-    return f"{short} of {len(trials)} trials are short: few turns an agent, so wide intervals." if short else None
+    some = "trials are" if short == len(trials) else f"{short} of {len(trials)} trials are"
+    return f"{some} short: few turns an agent, so wide intervals." if short else None
 
 
 def _over_slots(level: int, slots: int | None) -> str | None:

@@ -116,6 +116,7 @@ def _cell_entry(key: tuple[str, int], tried: Sequence[Trial], valid: Sequence[Tr
                 "trial": trial.record.trial,
                 "round": trial.record.round,
                 "valid": trial.record.trial in counted,
+                "client_state": client_state(trial),
                 "tasks_per_hour": trial.tasks_per_hour,
             }
             for trial in tried

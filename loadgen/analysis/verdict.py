@@ -83,7 +83,8 @@ def _unresolved(c: Comparison, family: int) -> str:
     if c.speedup.low > 1 or c.speedup.high < 1:
         # The pointwise interval would contradict the call, which weighs all comparisons at once.
         interval = f"interval {_range(c.sim_low, c.sim_high)} with all {family} comparisons at 95 % together"
-    more = "more than 999 more rounds" if c.more_rounds is None else f"about {c.more_rounds} more rounds"
+    count = "more than 999" if c.more_rounds is None else f"about {c.more_rounds}"
+    more = f"{count} more round{'' if c.more_rounds == 1 else 's'}"
     value = factor(c.speedup.value) if c.speedup.value is not None else "n/a"
     return f"{where}: {value} times {c.baseline} ({interval}) is unresolved; {more} would settle it."
 

@@ -92,7 +92,7 @@ def _gemma() -> tuple[dict[str, Any], str]:
         _variant("off", common, speculative=False),
         _variant("ngram-simple", common + speculation, speculative=True),
     )
-    return {"variants": variants, "levels": (1, 2), "workload": "file-edit"}, "10m"
+    return {"variants": variants, "levels": (1, 2), "workload": "file-edit"}, "15m"
 
 
 def _server(path: Path, slots: int, context_per_slot: int) -> tuple[str, ...]:

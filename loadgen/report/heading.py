@@ -1,16 +1,18 @@
 """The first lines of a report: servers and hardware, workload, checks."""
 
+from collections import Counter
 from pathlib import PurePath
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import NOT_MEASURED, of, seconds, share, significant
 from loadgen.units import BYTES_PER_GIB
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
-_WORST_LAST = ("ok", "suspect", "client_bound")
+_STATES = ("ok", "suspect", "client_bound", None)
 
 
 def print_heading(summary: dict[str, Any], console: Console) -> None:
@@ -31,7 +33,7 @@ def print_heading(summary: dict[str, Any], console: Console) -> None:
 
 
 def _print_line(name: str, text: str, console: Console) -> None:
-    console.print(Text.assemble((f"{name:<9}", "bold"), text), soft_wrap=True)
+    print_hanging(console, f"{name:<9}", text, style="bold")
 
 
 def _ending(setup: dict[str, Any], *, complete: bool) -> str:
@@ -87,15 +89,19 @@ def _workload(setup: dict[str, Any]) -> str:
     return text
 
 
+def _by_state(entry: tuple[str | None, int]) -> int:
+    return _STATES.index(entry[0])
+
+
 def _checks(summary: dict[str, Any]) -> str:
     cells, client = summary["cells"], summary["client"]
     trials = sum(cell["trials"] for cell in cells)
     valid = sum(cell["valid_trials"] for cell in cells)
-    states = [cell["client_state"] for cell in cells if cell["client_state"] is not None]
-    worst = max(states, key=_WORST_LAST.index) if states else "unknown"
+    states = Counter(trial["client_state"] for cell in cells for trial in cell["by_trial"])
+    counts = ", ".join(f"{state or 'unknown'} in {count}" for state, count in sorted(states.items(), key=_by_state))
     cached = [value for cell in cells if (value := of(cell["first_turn_cached_share"])) is not None]
     return (
-        f"{valid} of {trials} trials valid; client {worst} (lag p99 {seconds(client['receive_lag_p99_s'])} at worst, "
-        f"{share(client['cpu_share'])} CPU, {client['stamps'] or 'no'} stamps); "
+        f"{valid} of {trials} trials valid; our client {counts} (lag p99 {seconds(client['receive_lag_p99_s'])} "
+        f"at worst, {share(client['cpu_share'])} CPU, {client['stamps'] or 'no'} stamps); "
         f"first turns found {share(max(cached) if cached else None)} of their prompt cached"
     )

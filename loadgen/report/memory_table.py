@@ -2,16 +2,30 @@
 
 from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import mebibytes
 
 
+def print_memory(summary: dict[str, Any], console: Console) -> None:
+    """Print the ledgers: one entry a variant, then what differs from the baseline; nothing where no log was read."""
+    lines = memory_lines(summary)
+    if lines:
+        console.print()
+        console.print(Text("Memory by the load log", style="bold"))
+    for line in lines:
+        print_hanging(console, "  - ", line)
+
+
 def memory_lines(summary: dict[str, Any]) -> list[str]:
-    """One line a variant, then one that names what differs from the baseline; nothing where no log was read."""
+    """One line a variant, then one that names what differs from the baseline."""
     ledgers = {entry["variant"]: totals(entry["ledger"]) for entry in summary["memory"] if entry["ledger"]}
     if not ledgers:
         return []
     rows = {entry["variant"]: _rows(entry["ledger"]) for entry in summary["memory"]}
-    lines = ["", "Memory by the load log"]
+    lines = []
     for entry in summary["memory"]:
         ledger = ledgers.get(entry["variant"])
         if ledger is None:
@@ -19,14 +33,14 @@ def memory_lines(summary: dict[str, Any]) -> list[str]:
         parts = [f"{name.replace('_', ' ')} {mebibytes(size)}" for name, size in ledger.items()]
         peak = entry["peak_bytes"]
         seen = f"; process at most {mebibytes(peak)}" if peak is not None else ""
-        lines.append(f"  {entry['variant']}: {mebibytes(sum(ledger.values()))} = {' + '.join(parts)}{seen}")
+        lines.append(f"{entry['variant']}: {mebibytes(sum(ledger.values()))} = {' + '.join(parts)}{seen}")
     baseline = summary["run"]["baseline"]
     for variant, ledger in ledgers.items():
         if variant != baseline and baseline in ledgers:
-            lines.append(f"  {variant} − {baseline}: {_difference(ledger, ledgers[baseline])}")
+            lines.append(f"{variant} − {baseline}: {_difference(ledger, ledgers[baseline])}")
             grown = _recurrent(ledger, ledgers[baseline], rows.get(variant))
             if grown:
-                lines.append(f"  {grown}")
+                lines.append(grown)
     return lines
 
 

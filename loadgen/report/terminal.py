@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.report import heading
-from loadgen.report.memory_table import memory_lines
+from loadgen.report.lines import print_hanging
+from loadgen.report.memory_table import print_memory
 from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
 
 ONE_TABLE_WIDTH = 126
@@ -23,10 +24,11 @@ def print_report(summary: dict[str, Any], console: Console) -> None:
     heading.print_heading(summary, console)
     console.print()
     groups = [_RATES + _FEEL] if console.width >= ONE_TABLE_WIDTH else [_RATES, _FEEL]
-    for columns in groups:
+    for number, columns in enumerate(groups):
+        if number:
+            console.print()
         console.print(_table(summary, columns))
-    for line in memory_lines(summary):
-        console.print(Text(line), soft_wrap=True)
+    print_memory(summary, console)
     _print_findings(summary, console)
 
 
@@ -94,7 +96,7 @@ def _print_findings(summary: dict[str, Any], console: Console) -> None:
     _print_list("What it says", verdict["says"], console)
     _print_list("What it does not answer", verdict["does_not_answer"], console)
     _print_list("Trials that do not count", _invalid_lines(summary["invalid"]), console)
-    _print_list("Mind", warning_lines(summary["warnings"]), console)
+    _print_list("Mind", warning_lines(summary["warnings"], cells=len(summary["cells"])), console)
 
 
 def _print_list(title: str, lines: list[str], console: Console) -> None:
@@ -103,9 +105,7 @@ def _print_list(title: str, lines: list[str], console: Console) -> None:
     console.print()
     console.print(Text(title, style="bold"))
     for line in lines:
-        for number, part in enumerate(Text(line).wrap(console, max(console.width - 4, 20))):
-            part.rstrip()
-            console.print(Text.assemble("  - " if number == 0 else "    ", part))
+        print_hanging(console, "  - ", line)
 
 
 def _invalid_lines(invalid: list[dict[str, Any]]) -> list[str]:
@@ -117,16 +117,20 @@ def _invalid_lines(invalid: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def warning_lines(warnings: list[dict[str, Any]]) -> list[str]:
-    """Warnings as lines; cells that share a sentence share a line."""
-    cells: dict[str, list[str]] = {}
+def warning_lines(warnings: list[dict[str, Any]], *, cells: int) -> list[str]:
+    """Warnings as lines; cells that share a sentence share a line, and all `cells` of a run are called so."""
+    places: dict[str, list[str]] = {}
     for warning in warnings:
         text = warning["text"]
         where = None
         if warning.get("variant") is not None:
             where = f"{warning['variant']} at {warning['concurrency']}"
             text = text.removeprefix(f"{where}: ")
-        cells.setdefault(text, [])
+        places.setdefault(text, [])
         if where is not None:
-            cells[text].append(where)
-    return [f"{', '.join(where)}: {text}" if where else text for text, where in cells.items()]
+            places[text].append(where)
+    return [f"{_names(where, cells)}: {text}" if where else text for text, where in places.items()]
+
+
+def _names(places: list[str], cells: int) -> str:
+    return "everywhere" if len(places) == cells > 1 else ", ".join(places)
