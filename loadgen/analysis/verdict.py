@@ -6,6 +6,9 @@ from typing import Any
 from loadgen.analysis.comparison import Call, Comparison
 from loadgen.analysis.intervals import MIN_ROUNDS
 
+_WHOLE_FROM = 100
+"""From here on three digits leave none behind the point."""
+
 
 def verdict(
     *,
@@ -50,6 +53,11 @@ def factor(x: float) -> str:
 def agents(level: float) -> str:
     """`1 agent`, `4 agents`, `5.7 agents`."""
     return "1 agent" if level == 1 else f"{level:.3g} agents"
+
+
+def count(x: float) -> str:
+    """A rate with three digits and no exponent: `0.123`, `12.3`, `1,230`."""
+    return f"{x:,.0f}" if abs(x) >= _WHOLE_FROM else f"{x:.3g}"
 
 
 def _tested(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -122,8 +130,8 @@ def _alone(variant: str, cells: Sequence[Mapping[str, Any]]) -> list[str]:
             continue
         interval = ""
         if rate["low"] is not None:
-            interval = f" (95 % interval {rate['low']:.3g} to {rate['high']:.3g})"
-        out.append(f"{variant} at {agents(entry['concurrency'])}: {rate['value']:.3g} tasks per hour{interval}.")
+            interval = f" (95 % interval {count(rate['low'])} to {count(rate['high'])})"
+        out.append(f"{variant} at {agents(entry['concurrency'])}: {count(rate['value'])} tasks per hour{interval}.")
     return [*out, "There is one variant, so nothing was compared."]
 
 

@@ -17,7 +17,7 @@ GEMMA_SLOTS = 4
 GEMMA_CONTEXT_PER_SLOT = 4096
 
 NEXT = (
-    "\nNow on your own model: the llama-server command that you already have, behind `--`:\n"
+    "Now on your own model: the llama-server command that you already have, behind `--`:\n"
     "  loadgen ab -c 1,2,4 -- llama-server -m model.gguf -np 4 -c 32768 --spec-type draft-mtp"
 )
 
@@ -92,7 +92,7 @@ def _gemma() -> tuple[dict[str, Any], str]:
         _variant("off", common, speculative=False),
         _variant("ngram-simple", common + speculation, speculative=True),
     )
-    return {"variants": variants, "levels": (1, 2), "workload": "file-edit"}, "15m"
+    return {"variants": variants, "levels": (1, 2), "workload": "file-edit"}, "20m"
 
 
 def _server(path: Path, slots: int, context_per_slot: int) -> tuple[str, ...]:

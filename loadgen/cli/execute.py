@@ -50,7 +50,7 @@ def execute(
     summary = recompute(out)
     show(summary, as_json=as_json)
     if next_step and not as_json:
-        stdout_console().print(next_step, highlight=False, soft_wrap=True)
+        stdout_console().print(f"\n{next_step}", highlight=False, markup=False, soft_wrap=True)
     _raise_for(ending, summary, out)
 
 

@@ -7,7 +7,7 @@ from loadgen.client.control import Control
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import LoadgenError
-from loadgen.experiment.llama_flags import masked, speculation_of
+from loadgen.experiment.llama_flags import masked, replaced, speculation_of
 from loadgen.servers.discovery import local_command, router_command
 
 
@@ -19,7 +19,7 @@ def suggest(url: str, levels: str) -> str:
             "One server is one variant, so this sweep can't say what speculation does. Run next, with the command that "
             f"starts this server:\n  loadgen ab -c {levels} -- llama-server -m model.gguf … --spec-type …"
         )
-    shown = shlex.join(masked(command))
+    shown = shlex.join(masked(replaced(replaced(command, "--host", value=None), "--port", value=None)))
     if not speculation_of(command[1:]).types:
         shown += " --spec-type ngram-simple"
         hint = " (--spec-type ngram-simple needs no draft model; put there what you consider)"

@@ -134,6 +134,9 @@ class Sweep:
 
     async def _prepare(self, target: Target) -> None:
         workload = await self._choose_workload(target)
+        slots = target.facts.slots if target.facts is not None else None
+        if slots is not None and max(self._experiment.levels) > slots:
+            self._observer.note(f"more agents than the {slots} slots of the server: the excess will queue")
         self._script = Script(
             workload,
             self._experiment.seed,

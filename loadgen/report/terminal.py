@@ -46,20 +46,23 @@ def _table(summary: dict[str, Any], columns: tuple[str, ...]) -> Table:
         level = cell["concurrency"]
         if previous is not None and level != previous:
             table.add_section()
-        values = _values(cell, comparisons.get((cell["variant"], level)), summary["run"]["baseline"])
+        comparison = comparisons.get((cell["variant"], level))
+        values = _values(cell, comparison, summary["run"]["baseline"], compared=bool(comparisons))
         shown = str(level) if level != previous else ""
         table.add_row(shown, Text(cell["variant"]), *(values[column] for column in columns))
         previous = level
     return table
 
 
-def _values(cell: dict[str, Any], comparison: dict[str, Any] | None, baseline: str) -> dict[str, Text]:
-    """The texts of one row by column."""
+def _values(
+    cell: dict[str, Any], comparison: dict[str, Any] | None, baseline: str, *, compared: bool
+) -> dict[str, Text]:
+    """The texts of one row by column; `compared`: the run has another variant."""
     if comparison is not None:
         speed = ratio_with_interval(comparison["speedup"])
         call = Text(comparison["call"], style=_CALL_STYLES.get(comparison["call"], ""))
     else:
-        speed, call = ("baseline" if cell["variant"] == baseline else NOT_MEASURED), Text("")
+        speed, call = ("baseline" if compared and cell["variant"] == baseline else NOT_MEASURED), Text("")
     failed = sum(count for outcome, count in cell["outcomes"].items() if outcome not in ("ok", "cancelled"))
     plain = {
         "tasks/h": significant(of(cell["tasks_per_hour"])),
