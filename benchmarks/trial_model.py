@@ -15,7 +15,8 @@ import msgspec
 
 from benchmarks.timing_model import Agent, Call, Server, Speed, play
 from loadgen.analysis.trial import Trial
-from loadgen.records.model import Manifest, Outcome, Phase, RequestRecord, Segment, TrialRecord, WorkloadFacts
+from loadgen.records.manifest import Manifest, WorkloadFacts
+from loadgen.records.model import Outcome, Phase, RequestRecord, Segment, TrialRecord
 from loadgen.records.run import Run
 from loadgen.units import S_PER_HOUR, s_to_ns
 from loadgen.workload.draws import rng, session_index

@@ -6,7 +6,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from loadgen.records.model import Plan, PlannedTrial, RequestRecord, ServerStart, TrialRecord
+from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 from loadgen.units import ns_to_s
 
 

@@ -3,16 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from loadgen.records.model import (
-    JournalEntry,
-    Manifest,
-    Plan,
-    RequestRecord,
-    Sample,
-    ServerStart,
-    TokenEvent,
-    TrialRecord,
-)
+from loadgen.records.manifest import JournalEntry, Manifest, Plan
+from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
 
 
 def _no_events(_request: RequestRecord) -> Iterable[TokenEvent]:

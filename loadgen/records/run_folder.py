@@ -25,16 +25,8 @@ import msgspec
 
 from loadgen.errors import RunFolderError
 from loadgen.records.events import ENTRY_BYTES, pack_events, unpack_events
-from loadgen.records.model import (
-    JournalEntry,
-    Manifest,
-    Plan,
-    RequestRecord,
-    Sample,
-    ServerStart,
-    TokenEvent,
-    TrialRecord,
-)
+from loadgen.records.manifest import JournalEntry, Manifest, Plan
+from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
 from loadgen.records.run import Run
 
 SCHEMA = "loadgen-run/1"

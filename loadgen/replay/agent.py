@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen.client.chat import ChatCall, build_body
-from loadgen.records.model import Outcome, Phase, Place, PlannedTrial
+from loadgen.records.manifest import PlannedTrial
+from loadgen.records.model import Outcome, Phase, Place
 from loadgen.replay.board import Bench, Board
 from loadgen.replay.pacing import Ceiling, backoff_s
 from loadgen.units import NS_PER_S, s_to_ns

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from loadgen.records.model import Plan, PlannedTrial, RequestRecord, ServerStart, TrialRecord
+from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 
 
 class Observer(Protocol):

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from loadgen.experiment.model import Experiment, LaunchVariant
 from loadgen.experiment.schedule import blocks, fit, floor_turns, trial_id
-from loadgen.records.model import Plan, PlannedTrial, TrialRecord
+from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.model import TrialRecord
 from loadgen.units import ns_to_s
 
 PILOT_TURNS_ALL_AGENTS = 4

@@ -12,15 +12,8 @@ from loadgen import __version__
 from loadgen.client.chat import ChatClient
 from loadgen.errors import RunInterruptedError, WorkloadError
 from loadgen.experiment.model import Experiment, LaunchVariant
-from loadgen.records.model import (
-    JournalEntry,
-    Manifest,
-    Plan,
-    PlannedTrial,
-    RequestRecord,
-    TokenEvent,
-    TrialRecord,
-)
+from loadgen.records.manifest import JournalEntry, Manifest, Plan, PlannedTrial
+from loadgen.records.model import RequestRecord, TokenEvent, TrialRecord
 from loadgen.records.run_folder import SCHEMA, RunWriter
 from loadgen.replay.agent import Script
 from loadgen.replay.board import Bench

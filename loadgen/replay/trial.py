@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from loadgen.client.control import Health
-from loadgen.records.model import ClientReading, CounterReading, PlannedTrial, TrialRecord
+from loadgen.records.manifest import PlannedTrial
+from loadgen.records.model import ClientReading, CounterReading, TrialRecord
 from loadgen.replay.agent import Agent, Script
 from loadgen.replay.board import Bench, Board
 from loadgen.telemetry.client_lag import LagProbe

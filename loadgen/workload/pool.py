@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import ceil, isfinite
 
 from loadgen.errors import WorkloadError
-from loadgen.records.model import WorkloadFacts
+from loadgen.records.manifest import WorkloadFacts
 from loadgen.workload.corpus import ASSUMED_CHARS_PER_TOKEN
 from loadgen.workload.distribution import Distribution, RandomSource
 from loadgen.workload.draws import rng

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from loadgen.records.model import WorkloadFacts
+from loadgen.records.manifest import WorkloadFacts
 
 Message = dict[str, Any]
 """One chat message in OpenAI's shape: `role` and `content`."""

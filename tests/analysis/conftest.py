@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from loadgen.analysis.trial import Trial
+from loadgen.records.manifest import JournalEntry, Manifest, WorkloadFacts
 from loadgen.records.model import (
     ClientReading,
     Component,
     CounterReading,
     EventKind,
-    JournalEntry,
-    Manifest,
     Outcome,
     Phase,
     RequestRecord,
@@ -23,7 +22,6 @@ from loadgen.records.model import (
     ServerStart,
     TokenEvent,
     TrialRecord,
-    WorkloadFacts,
 )
 from loadgen.records.run import Run
 

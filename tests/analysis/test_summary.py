@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen.analysis.summary import summarise
-from loadgen.records.model import JournalEntry, Outcome, Plan
+from loadgen.records.manifest import JournalEntry, Plan
+from loadgen.records.model import Outcome
 from loadgen.records.run import Run
 
 _C03 = {

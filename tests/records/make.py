@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from loadgen.records.model import JournalEntry, Manifest, Outcome, Phase, RequestRecord, WorkloadFacts
+from loadgen.records.manifest import JournalEntry, Manifest, WorkloadFacts
+from loadgen.records.model import Outcome, Phase, RequestRecord
 
 
 def request(**changes: Any) -> RequestRecord:

@@ -13,7 +13,8 @@ import pytest
 from loadgen.analysis.trial import trials_of
 from loadgen.experiment.model import Experiment
 from loadgen.gguf.tiny import write_tiny_model
-from loadgen.records.model import Plan, PlannedTrial, RequestRecord, ServerStart, TrialRecord
+from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.sweep import Ending, Sweep

@@ -1,0 +1,74 @@
+"""A run as a whole: what it set out to do, on what, in which order, and how it went.
+
+Facts in the words of the glossary, each written once and never changed; times as in `loadgen.records.model`.
+"""
+
+from typing import Any
+
+import msgspec
+
+
+class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Which workload was played, so that two runs can be told apart: its digest covers every session."""
+
+    name: str
+    digest: str
+    sessions: int
+    turns: int
+    min_context: int
+    max_depth: int
+    """Prompt plus output tokens of the deepest turn, as the workload states them."""
+    history: str
+    exact_length: bool
+    chars_per_token: float | None
+    """Characters of workload text a token, as the baseline's tokenizer counts them; null where it has none."""
+    assumed: list[str]
+    """Parameters without a published source."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run set out to do and where: written once, before the first trial."""
+
+    schema: str
+    run: str
+    tool_version: str
+    started_at: str
+    """Wall-clock time (ISO 8601, UTC): a label, never used in arithmetic."""
+    started_ns: int
+    experiment: dict[str, Any]
+    workload: WorkloadFacts
+    host: dict[str, Any]
+    random_weights: bool
+    """The model's weights are random (the demo): acceptance is set, text is noise."""
+
+
+class PlannedTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial that the run set out to do."""
+
+    trial: str
+    round: int
+    variant: str
+    level: int
+    order: int
+    turns_per_agent: int
+    short: bool
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The trials of a run in their order, fixed after the pilot and before round 1."""
+
+    rounds: int
+    trials: list[PlannedTrial]
+    dropped_levels: list[int]
+    """Levels left out because the time budget holds fewer than 3 rounds with them."""
+    estimated_s: float
+    turn_s: dict[str, float]
+    """Seconds a turn and agent by level (as text), waits included, as the pilot measured or interpolated them."""
+
+
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A happening of the run as a whole: `started`, `complete`, `interrupted`, `server_died`, `torn_tail_cut`, …."""
+
+    at_ns: int
+    what: str
+    detail: str | None = None
