@@ -1,0 +1,89 @@
+"""What our own process and the server's memory look like from here."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+
+from loadgen.records.model import Sample
+from loadgen.telemetry.client_lag import LagProbe
+from loadgen.telemetry.host import describe
+from loadgen.telemetry.process_memory import resident_bytes
+from loadgen.telemetry.sampler import MemorySampler
+
+BLOCKED_S = 0.3
+
+
+async def test_a_blocked_loop_shows_as_lag() -> None:
+    """A callback that holds the loop for 300 ms makes a timer at least 250 ms late, and it is the maximum."""
+    probe = LagProbe()
+    probe.start()
+    await asyncio.sleep(0)
+    time.sleep(BLOCKED_S)  # noqa: ASYNC251 - blocking the loop is what this test is about
+    for _ in range(3):  # turns of the loop, in which the overdue timer fires
+        await asyncio.sleep(0)
+    reading = probe.stop(stamps="user", receive_lags_ns=[])
+    assert reading.lag_max_ns is not None
+    assert reading.lag_max_ns >= 250_000_000
+    assert reading.lag_samples >= 1
+    assert reading.receive_lag_p99_ns is None
+
+
+async def test_receive_lags_are_ranked() -> None:
+    """p50, p99 and the maximum by rank ⌈q·n⌉ of the lags that the connections saw."""
+    probe = LagProbe()
+    probe.start()
+    reading = probe.stop(stamps="kernel", receive_lags_ns=range(1, 201))
+    assert (reading.receive_lag_p50_ns, reading.receive_lag_p99_ns, reading.receive_lag_max_ns) == (100, 198, 200)
+    assert (reading.receive_lag_samples, reading.stamps) == (200, "kernel")
+
+
+async def test_a_probe_that_saw_nothing_says_nothing() -> None:
+    """No timer fired: null, not 0."""
+    probe = LagProbe()
+    probe.start()
+    reading = probe.stop(stamps="user", receive_lags_ns=[])
+    assert (reading.lag_samples, reading.lag_p50_ns, reading.lag_max_ns) == (0, None, None)
+
+
+def test_our_own_memory_is_seen() -> None:
+    """A process that runs has resident bytes and no reason."""
+    value, reason = resident_bytes(os.getpid())
+    assert value is not None
+    assert value > 1 << 20
+    assert reason is None
+
+
+def test_an_ended_process_has_no_memory_but_a_reason() -> None:
+    """What can't be read is null with a reason, never 0."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        child.wait()
+    assert resident_bytes(child.pid) == (None, "the process has ended")
+
+
+async def test_the_sampler_reads_at_once_and_stops() -> None:
+    """Even a trial shorter than the period has a sample, and none comes after the stop."""
+    samples: list[Sample] = []
+    taken = asyncio.Event()
+
+    def keep(sample: Sample) -> None:
+        samples.append(sample)
+        taken.set()
+
+    sampler = MemorySampler(os.getpid(), run="run", variant="off", sink=keep)
+    sampler.start("r1-off-c1")
+    await taken.wait()
+    await sampler.stop()
+    await sampler.stop()
+    assert [(one.trial, one.variant, one.source, one.name) for one in samples] == [
+        ("r1-off-c1", "off", "process", "rss_bytes")
+    ]
+
+
+def test_the_host_is_described_without_zeros() -> None:
+    """Cores and memory of this machine are known."""
+    host = describe()
+    assert host["cores"] >= 1
+    assert host["memory_bytes"] > 1 << 28
+    assert host["system"].startswith("Linux")
