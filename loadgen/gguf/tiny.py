@@ -148,7 +148,9 @@ def _gguf() -> ModuleType:
     try:
         import gguf  # noqa: PLC0415 - an optional extra
     except ImportError as error:
-        raise UsageError("writing the demo's model needs the package gguf: pip install 'loadgen[demo]'") from error
+        raise UsageError(
+            "writing the demo's model needs the package gguf: pip install gguf (or loadgen's extra, demo)"
+        ) from error
     module: ModuleType = gguf
     return module
 

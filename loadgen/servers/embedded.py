@@ -34,7 +34,9 @@ def require() -> None:
         UsageError: It is not installed.
     """
     if importlib.util.find_spec("xllamacpp") is None:
-        raise UsageError("the embedded server needs the package xllamacpp: pip install 'loadgen[demo]'")
+        raise UsageError(
+            "the embedded server needs the package xllamacpp: pip install xllamacpp (or loadgen's extra, demo)"
+        )
 
 
 def _library() -> ModuleType:
