@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -132,10 +133,10 @@ class FailingHandler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def failing_server() -> Iterator[str]:
-    """The address of a server whose every answer is HTTP 500."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FailingHandler)
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server with this handler."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -143,3 +144,10 @@ def failing_server() -> Iterator[str]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def failing_server() -> Iterator[str]:
+    """The address of a server whose every answer is HTTP 500."""
+    with serving(FailingHandler) as address:
+        yield address

@@ -1,14 +1,12 @@
 """Servers that speak the chat completions API and nothing else."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import FailingHandler, loadgen
+from tests.cli.conftest import FailingHandler, loadgen, serving
 
 
 class ChatOnlyHandler(FailingHandler):
@@ -38,14 +36,8 @@ class ChatOnlyHandler(FailingHandler):
 @pytest.fixture
 def chat_only() -> Iterator[str]:
     """Its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), ChatOnlyHandler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(ChatOnlyHandler) as address:
+        yield f"{address}/v1/"
 
 
 def test_what_only_llama_server_tells_is_not_measured(chat_only: str, tmp_path: Path) -> None:
