@@ -1,10 +1,12 @@
 """`--dry-run`: what would be run, without running it."""
 
+import json
 import shlex
 import sys
 
 from rich.console import Console
 
+from loadgen.experiment.build import published
 from loadgen.experiment.llama_flags import masked
 from loadgen.experiment.model import Experiment, LaunchVariant
 from loadgen.experiment.schedule import MIN_ROUNDS, blocks
@@ -15,7 +17,7 @@ ILLUSTRATED_ROUNDS = 2
 def describe(experiment: Experiment, *, as_json: bool) -> None:
     """Print the experiment and the order of its first rounds; with `as_json` the experiment object itself."""
     if as_json:
-        sys.stdout.write(experiment.model_dump_json(indent=1) + "\n")
+        sys.stdout.write(json.dumps(published(experiment), indent=1) + "\n")
         return
     console = Console(soft_wrap=True, highlight=False)
     for variant in experiment.variants:

@@ -1,11 +1,16 @@
 """Builds an experiment from keyword values, with errors in the words of the user."""
 
+import re
 from typing import Any
 
 from pydantic import ValidationError
 
 from loadgen.errors import ExperimentError
+from loadgen.experiment.llama_flags import MASK, masked
 from loadgen.experiment.model import Experiment
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTH", re.IGNORECASE)
+"""Environment variables and request fields whose names hold such a word are taken to hold a secret."""
 
 
 def experiment(**fields: Any) -> Experiment:
@@ -17,3 +22,22 @@ def experiment(**fields: Any) -> Experiment:
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
         raise ExperimentError(f"{where}: {what}" if where else what) from None
+
+
+def published(asked: Experiment) -> dict[str, Any]:
+    """The experiment as JSON values with every secret masked: what may be written to a run folder or a terminal.
+
+    Keys hide in the arguments of a pasted command, in its environment, and in extra request fields.
+    """
+    fields = asked.model_dump(mode="json")
+    for variant in fields["variants"]:
+        if "args" in variant:
+            variant["args"] = list(masked(variant["args"]))
+        if "env" in variant:
+            variant["env"] = _without_secrets(variant["env"])
+    fields["body"] = _without_secrets(fields["body"])
+    return fields
+
+
+def _without_secrets(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: MASK if _SECRET_NAME.search(name) and value is not None else value for name, value in values.items()}

@@ -11,6 +11,7 @@ from typing import TypeVar
 from loadgen import __version__
 from loadgen.client.chat import ChatClient
 from loadgen.errors import RunInterruptedError, WorkloadError
+from loadgen.experiment.build import published
 from loadgen.experiment.model import Experiment, LaunchVariant
 from loadgen.records.manifest import JournalEntry, Manifest, Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, TokenEvent, TrialRecord
@@ -144,7 +145,7 @@ class Sweep:
                 tool_version=__version__,
                 started_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 started_ns=time.monotonic_ns(),
-                experiment=self._experiment.model_dump(mode="json"),
+                experiment=published(self._experiment),
                 workload=workload.facts,
                 host=describe(),
                 random_weights=self._random_weights,

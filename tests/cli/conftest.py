@@ -16,6 +16,9 @@ import pytest
 
 from loadgen.gguf.tiny import write_tiny_model
 
+API_KEY = "hush-hush-4711"
+"""The key of the servers under test: needed for every request, and to be found nowhere afterwards."""
+
 
 @dataclass
 class Result:
@@ -98,6 +101,7 @@ def command(tiny_model: Path) -> list[str]:
     return [
         *("--", "embedded", "-m", str(tiny_model), "-np", "2", "-c", "2048", "-t", "1", "--poll", "0"),
         *("--spec-type", "draft-mtp", "--spec-draft-n-max", "3", "--spec-synth-len", "3.5"),
+        *("--api-key", API_KEY),
     ]
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from loadgen.analysis.trial import trials_of
-from loadgen.records.model import Phase
+from loadgen.records.model import Outcome, Phase
 from loadgen.records.run_folder import read_run
-from tests.cli.conftest import Result, Running, loadgen
+from loadgen.workload.library import load
+from tests.cli.conftest import API_KEY, Result, Running, loadgen
 
 pytestmark = pytest.mark.live
 
@@ -124,6 +125,27 @@ def test_no_trial_reads_anothers_cache(finished: tuple[Path, Result]) -> None:
     found = [trial.first_turns for trial in trials_of(read_run(finished[0]))]
     assert sum(cached for cached, _ in found) == 0
     assert sum(prompt for _, prompt in found) > 0
+
+
+def test_the_key_is_used_and_written_nowhere(finished: tuple[Path, Result]) -> None:
+    """The pasted --api-key opens the server to us, and no file, log or message of the run holds it."""
+    folder, result = finished
+    assert {one.status for one in read_run(folder).requests if one.outcome is Outcome.OK} == {200}
+    assert not any(one.outcome.failed for one in read_run(folder).requests)
+    written = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(written) > 8
+    assert [path.name for path in written if API_KEY.encode() in path.read_bytes()] == []
+    assert API_KEY not in result.out + result.err
+
+
+def test_prompts_and_answers_are_written_nowhere(finished: tuple[Path, Result]) -> None:
+    """No file of the run folder holds a prompt of the workload."""
+    folder, _ = finished
+    texts = [str(m["content"]).encode() for s in load("demo", seed=1).sessions for m in s.turns[0].messages]
+    for path in folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert not any(text in data for text in texts), path.name
 
 
 def test_the_memory_ledger_shows_the_rollback_rows(finished: tuple[Path, Result]) -> None:
