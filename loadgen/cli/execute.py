@@ -72,9 +72,9 @@ async def _run(experiment: Experiment, writer: RunWriter, display: ProgressDispl
 
 def _discard_if_empty(out: Path) -> None:
     """Remove a run folder in which nothing was measured and no server said anything."""
-    logs = out / "logs"
-    if not (out / "manifest.json").exists() and not any(log.stat().st_size for log in logs.iterdir()):
-        shutil.rmtree(out)
+    measured = (out / "manifest.json").exists()
+    if not measured and not any(log.stat().st_size for log in (out / "logs").glob("*")):
+        shutil.rmtree(out, ignore_errors=True)
 
 
 def recompute(folder: Path) -> dict[str, Any]:
