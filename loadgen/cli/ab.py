@@ -25,8 +25,9 @@ from loadgen.cli.options import (
 )
 
 EXAMPLES = (
-    "[bold]loadgen ab -c 1,2,4 -- llama-server -m model.gguf -np 4 -c 32768 --spec-type draft-mtp[/bold]  ·  "
-    "loadgen ab -c 1..4 --time-budget 30m -- embedded -m model.gguf -np 4 -c 16384 --spec-type ngram-simple"
+    "Examples:\n\n"
+    "- `loadgen ab -c 1,2,4 -- llama-server -m model.gguf -np 4 -c 32768 --spec-type draft-mtp`\n"
+    "- `loadgen ab --time-budget 30m -- embedded -m model.gguf -np 4 -c 16384 --spec-type ngram-simple`"
 )
 
 
@@ -34,7 +35,7 @@ def ab(
     command: Annotated[
         list[str],
         typer.Argument(
-            metavar="-- COMMAND...",
+            metavar="-- COMMAND",
             help="Your llama-server command with its speculation flags; `embedded` stands for the built-in server.",
             show_default=False,
         ),

@@ -12,12 +12,11 @@ app = typer.Typer(
     name="loadgen",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     help="Does speculative decoding pay on your llama-server, with several agents at work?\n\n"
     "Replays agent sessions at several concurrencies, with speculation on and off, and says what it does to your "
     "tasks per hour, with the uncertainty of the answer.",
-    epilog="Start with [bold]loadgen demo[/bold], then [bold]loadgen ab -c 1,2,4 -- llama-server -m model.gguf "
-    "--spec-type …[/bold]",
+    epilog="Start with `loadgen demo`, then `loadgen ab -c 1,2,4 -- llama-server -m model.gguf --spec-type …`",
 )
 
 _NO_SEPARATOR = {"allow_interspersed_args": False}

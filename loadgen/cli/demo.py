@@ -9,7 +9,7 @@ import typer
 
 from loadgen.cli.options import Json, Out, Rounds, Seed, TimeBudget, run_folder, seconds
 
-EXAMPLES = "[bold]loadgen demo[/bold]  ·  loadgen demo --model gemma  (needs the extra, gemma)"
+EXAMPLES = "Examples:\n\n- `loadgen demo`\n- `loadgen demo --model gemma`"
 
 SLOTS = 8
 CONTEXT_PER_SLOT = 1024

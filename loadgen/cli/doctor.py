@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from loadgen.experiment.model import Experiment
     from loadgen.servers.checkup import Finding
 
-EXAMPLES = "[bold]loadgen doctor http://127.0.0.1:8080[/bold]  ·  loadgen doctor https://host/v1 --api-key-env KEY"
+EXAMPLES = "Examples:\n\n- `loadgen doctor http://127.0.0.1:8080`\n- `loadgen doctor https://host/v1 --api-key-env KEY`"
 
 _MARKS = {"ok": ("ok     ", "green"), "note": ("note   ", "yellow"), "problem": ("problem", "red")}
 

@@ -25,14 +25,15 @@ WorkloadName = Annotated[
     typer.Option(
         "--workload",
         metavar="NAME|FILE",
-        help="What the agents do: a built-in name or a YAML file. [default: the largest that fits a slot]",
+        help="What the agents do: a built-in name or a YAML file.",
+        show_default="the largest that fits a slot",
     ),
 ]
 TimeBudget = Annotated[
     str, typer.Option("--time-budget", metavar="TIME", help="Time for the whole run, such as 90s, 15m or 1h30m.")
 ]
 Rounds = Annotated[
-    int | None, typer.Option("--rounds", min=1, help="Rounds to run. [default: as many as the time budget holds]")
+    int | None, typer.Option("--rounds", min=1, help="Rounds to run.", show_default="as many as fit the time budget")
 ]
 MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Cap on the output tokens of a turn.")]
 Body = Annotated[
@@ -44,7 +45,7 @@ Body = Annotated[
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Run folder to write. [default: runs/TIME-NAME]")
+    Path | None, typer.Option("--out", metavar="DIR", help="Run folder to write.", show_default="runs/TIME-NAME")
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document (loadgen-summary/1) to stdout; progress to stderr.")

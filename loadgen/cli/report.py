@@ -7,7 +7,7 @@ import typer
 
 from loadgen.cli.options import Json
 
-EXAMPLES = "[bold]loadgen report runs/20260101-120000-ab[/bold]  ·  loadgen report RUN --json | jq .comparisons"
+EXAMPLES = "Examples:\n\n- `loadgen report runs/20260101-120000-ab`\n- `loadgen report RUN --json | jq .comparisons`"
 
 
 def report(

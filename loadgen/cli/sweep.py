@@ -29,8 +29,9 @@ from loadgen.cli.options import (
 from loadgen.errors import ExperimentError
 
 EXAMPLES = (
-    "[bold]loadgen sweep http://127.0.0.1:8080 -c 1,2,4,8[/bold]  ·  "
-    "loadgen sweep --variant off=http://127.0.0.1:8080 --variant mtp=http://127.0.0.1:8081 -c 1..4"
+    "Examples:\n\n"
+    "- `loadgen sweep http://127.0.0.1:8080 -c 1,2,4,8`\n"
+    "- `loadgen sweep --variant off=http://127.0.0.1:8080 --variant mtp=http://127.0.0.1:8081`"
 )
 
 
@@ -45,7 +46,8 @@ def sweep(
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="Model name to send. [default: the first that the server lists]")
+        str | None,
+        typer.Option("--model", help="Model name to send.", show_default="the first that the server lists"),
     ] = None,
     concurrency: Concurrency = "1,2,4,8",
     workload: WorkloadName = None,
