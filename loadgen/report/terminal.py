@@ -12,7 +12,8 @@ from loadgen.report.memory_table import print_memory
 from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
 
 ONE_TABLE_WIDTH = 126
-"""Columns that the whole table needs; narrower terminals get two tables below each other."""
+"""Columns that the whole table needs; narrower terminals get two tables below each other. Names of variants that are
+longer than the word `variant` need more, and where there is no terminal they get it."""
 
 _CALL_STYLES = {"pays": "bold green", "costs": "bold red", "same": "bold", "unresolved": "yellow"}
 _RATES = ("tasks/h", "req/h", "speed-up [95 %]", "call")
@@ -21,9 +22,13 @@ _FEEL = ("TTFT p50", "p95", "max", "TPOT p50", "step gap", "accept", "length", "
 
 def print_report(summary: dict[str, Any], console: Console) -> None:
     """Print the report of a summary. Text from servers and files is printed as it is, never as markup."""
+    longest = max((len(cell["variant"]) for cell in summary["cells"]), default=0)
+    needed = ONE_TABLE_WIDTH + max(0, longest - len("variant"))
+    if not console.is_terminal:
+        console.width = max(console.width, needed)
     heading.print_heading(summary, console)
     console.print()
-    groups = [_RATES + _FEEL] if console.width >= ONE_TABLE_WIDTH else [_RATES, _FEEL]
+    groups = [_RATES + _FEEL] if console.width >= needed else [_RATES, _FEEL]
     for number, columns in enumerate(groups):
         if number:
             console.print()
