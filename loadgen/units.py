@@ -32,6 +32,11 @@ def ms_to_ns(milliseconds: float) -> int:
     return round(milliseconds * NS_PER_MS)
 
 
+def ms_to_s(milliseconds: float) -> float:
+    """Milliseconds to seconds."""
+    return milliseconds / (NS_PER_S // NS_PER_MS)
+
+
 def ns_to_us(ns: int) -> int:
     """Nanoseconds to whole microseconds, rounded to the nearest."""
     return (ns + NS_PER_US // 2) // NS_PER_US

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loadgen.records.model import Sample, ServerStart
+from loadgen.units import BYTES_PER_GIB
 
 _SOURCE = "process"
 _NAMES = ("pss_bytes", "rss_bytes")
@@ -48,5 +49,4 @@ def _peak(samples: Sequence[Sample]) -> tuple[str | None, int | None]:
 def _safety(margin: int | None, budget: int | None) -> str:
     if margin is None or budget is None:
         return "unknown"
-    gib = 1 << 30
-    return "safe" if margin >= max(gib, 0.05 * budget) else "unsafe"
+    return "safe" if margin >= max(BYTES_PER_GIB, 0.05 * budget) else "unsafe"

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from loadgen.records.model import RequestRecord, TokenEvent
-from loadgen.units import NS_PER_MS, ms_to_ns, ns_to_s
+from loadgen.units import NS_PER_MS, ms_to_ns, ms_to_s, ns_to_s
 
 _MERGE_NS = 2 * NS_PER_MS
 """Events of one burst of llama-server lie about 0.1 ms apart; 2 ms leaves room for a busy client."""
@@ -186,14 +186,14 @@ def _tpot_server(request: RequestRecord) -> float | None:
     predicted_ms, predicted = timing(request.timings, "predicted_ms"), _count(request, "predicted_n")
     if predicted_ms is None or predicted is None or predicted <= 1 or predicted_ms <= 0:
         return None
-    return predicted_ms / 1000 / (predicted - 1)
+    return ms_to_s(predicted_ms) / (predicted - 1)
 
 
 def _prefill_speed(request: RequestRecord) -> float | None:
     prompt_ms, evaluated = timing(request.timings, "prompt_ms"), _count(request, "prompt_n")
     if prompt_ms is None or evaluated is None or evaluated < _SMALL_PREFILL or prompt_ms <= 0:
         return None
-    return evaluated / prompt_ms * 1000
+    return evaluated / ms_to_s(prompt_ms)
 
 
 def _decode_steps(request: RequestRecord) -> int | None:

@@ -22,13 +22,14 @@ from typing import Any
 
 import httpcore
 
+from loadgen.units import NS_PER_S
+
 _SO_TIMESTAMPNS = 35
 """Linux's number on every architecture that llama.cpp runs on; Python has no name for it."""
 _TIMESPEC = struct.Struct("@qq")
 _CONTROL_BYTES = 64
 """Room for one control message with a timespec (32 bytes on 64-bit Linux)."""
-_NS_PER_S = 1_000_000_000
-_MAX_LAG_NS = 10 * _NS_PER_S
+_MAX_LAG_NS = 10 * NS_PER_S
 """A stamp from the future, or this old, says that the wall clock was stepped in between: then our own time counts."""
 
 _CORES_APART_NS = 100_000
@@ -116,7 +117,7 @@ class KernelStampedStream(StampedStream):
         if data and control and len(control[0][2]) == _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack(control[0][2])
             # Both clocks are read here, so that a step of the wall clock can spoil this read only.
-            lag_ns = time.time_ns() - (seconds * _NS_PER_S + nanoseconds)
+            lag_ns = time.time_ns() - (seconds * NS_PER_S + nanoseconds)
             if -_CORES_APART_NS <= lag_ns <= _MAX_LAG_NS:
                 lag_ns = max(lag_ns, 0)
                 self._meter.add(lag_ns)
