@@ -46,12 +46,6 @@ def share(value: float | None) -> str:
     return NOT_MEASURED if value is None else f"{significant(value * 100)} %"
 
 
-def percent_change(ratio: float) -> str:
-    """A ratio as a signed change, such as `+12.0 %` or `−8.4 %`."""
-    change = (ratio - 1) * 100
-    return f"{'+' if change >= 0 else '−'}{abs(change):.1f} %"
-
-
 def mebibytes(value: float | None) -> str:
     """Bytes in MiB, such as `26.25 MiB`: two decimals, as server logs print them."""
     return NOT_MEASURED if value is None else f"{bytes_to_mib(value):,.2f} MiB"

@@ -10,11 +10,8 @@ from loadgen.client.transport import HttpTransport
 from loadgen.records.model import ServerFacts
 from loadgen.servers.preflight import probe_drafts, read_facts
 
-DESCRIPTORS_PER_AGENT = 1
 DESCRIPTORS_SPARE = 64
-"""Files, event loop, control connections."""
-SLOW_CONNECT_S = 0.25
-"""A loopback or LAN connection takes milliseconds; this long, name resolution probably tried IPv6 first."""
+"""Files, event loop, control connections. An agent takes one descriptor: its connection."""
 SHOWN_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "seed")
 
 
@@ -114,6 +111,6 @@ def _short(value: object) -> str:
 def _descriptors() -> Finding:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0  # noqa: PTH112, PTH208 - no Path needed
-    agents = max(0, (soft - used - DESCRIPTORS_SPARE) // DESCRIPTORS_PER_AGENT)
+    agents = max(0, soft - used - DESCRIPTORS_SPARE)
     text = f"descriptor limit {soft}: enough for {agents} agents"
     return Finding("ok", text, None if soft == hard else f"ulimit -n {hard} raises it")
