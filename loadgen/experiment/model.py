@@ -4,6 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+EMBEDDED = "embedded"
+"""The program name that stands for the server in the package xllamacpp."""
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -13,27 +16,90 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 """A variant's name is also a file name, a label and a column: letters, digits, dot, dash and underscore."""
 
 
-class UrlVariant(_Frozen):
+class _Variant(_Frozen):
+    name: Name
+    speculative: bool | None = Field(default=None, description="what preflight must find; null: not checked")
+    overhead: bool = Field(default=False, description="speculation is loaded, but nothing may be drafted")
+
+
+class UrlVariant(_Variant):
     """A server that runs already."""
 
     kind: Literal["url"] = "url"
-    name: Name
     url: str
     model: str | None = Field(default=None, description="model name to send; default: the first of /v1/models")
 
 
-class LaunchVariant(_Frozen):
+class LaunchVariant(_Variant):
     """A server that loadgen starts: `program` on the path (or `embedded`) with llama-server arguments."""
 
-    kind: Literal["launch"] = "launch"
-    name: Name
+    kind: Literal["launch", "embedded"] = "launch"
     program: str
     args: tuple[str, ...] = ()
     env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")
-    speculative: bool | None = Field(default=None, description="what preflight must find; null: not checked")
+    cwd: str | None = Field(default=None, description="working directory; default: ours")
+    fresh: bool | None = Field(
+        default=None,
+        description="start the server anew for every trial; null: for speculation whose memory outlives requests "
+        "(ngram-mod, ngram-cache)",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _embedded(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or fields.get("kind") != "embedded":
+            return fields
+        if fields.get("program", EMBEDDED) != EMBEDDED:
+            raise ValueError("an embedded server takes no program; write kind: launch")
+        return {**fields, "program": EMBEDDED}
 
 
-Variant = Annotated[UrlVariant | LaunchVariant, Field(discriminator="kind")]
+class RouterVariant(_Variant):
+    """A preset of a running llama-server router, loaded and unloaded through its API."""
+
+    kind: Literal["router"] = "router"
+    url: str
+    preset: str
+
+
+class ModelVariant(_Variant):
+    """A model name at a gateway (llama-swap or alike) that brings up another server for another name."""
+
+    kind: Literal["model"] = "model"
+    url: str
+    model: str
+
+
+class SwitchVariant(_Variant):
+    """A running server that a command of the user's brings into this state: an argument list, run without a shell."""
+
+    kind: Literal["switch"] = "switch"
+    url: str
+    command: tuple[str, ...] = Field(min_length=1)
+    env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")
+    cwd: str | None = None
+    model: str | None = None
+
+
+class RequestVariant(_Variant):
+    """A running server that takes speculation per request (forks do, llama-server doesn't): fields of every request."""
+
+    kind: Literal["request"] = "request"
+    url: str
+    body: dict[str, Any] = Field(min_length=1)
+    model: str | None = None
+    speculative: bool = Field(description="whether these fields switch speculation on or off: probed first")
+
+
+Variant = Annotated[
+    UrlVariant | LaunchVariant | RouterVariant | ModelVariant | SwitchVariant | RequestVariant,
+    Field(discriminator="kind"),
+]
+
+Difference = Literal[
+    "model", "slots", "context_per_slot", "cache", "sampling", "chat_template", "kv", "threads", "batch", "build"
+]
+"""What can differ between the servers of two variants, beside speculation."""
 
 
 class Deadlines(_Frozen):
@@ -68,6 +134,25 @@ class Experiment(_Frozen):
     insecure: bool = False
     wait_s: float = Field(default=120, ge=0, description="how long to wait for a server that is still loading")
     max_request_rate: float | None = Field(default=None, gt=0, description="safety ceiling, requests per second")
+    check_output: Literal["on", "off", "full"] = Field(
+        default="on",
+        description="on: answers keep to their own session, none is empty, acceptance is alike across slots; "
+        "full: also whether a variant changes greedy answers beyond what batching does",
+    )
+    allow_different: tuple[Difference, ...] = Field(
+        default=(), description="differences between servers that would stop the run, and may stay"
+    )
+    under_test: tuple[Difference, ...] = Field(
+        default=(), description="differences that the variants mean to have, such as slots in a matrix over -np"
+    )
+    restart_per_level: bool = Field(
+        default=False, description="launched servers are started anew at every level, and variants alternate there"
+    )
+    coresident: bool = Field(
+        default=False, description="launched servers stay up side by side and share the device; variants alternate"
+    )
+    drift_check: bool = Field(default=True, description="repeat the first trial at the end")
+    aa: bool = Field(default=False, description="a comparison of a variant with itself: equal variants are meant")
 
     @model_validator(mode="after")
     def _consistent(self) -> "Experiment":

@@ -40,6 +40,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     host: dict[str, Any]
     random_weights: bool
     """The model's weights are random (the demo): acceptance is set, text is noise."""
+    rerun_of: str | None = None
+    """The run that this one repeats."""
 
 
 class PlannedTrial(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +54,16 @@ class PlannedTrial(msgspec.Struct, frozen=True, kw_only=True):
     order: int
     turns_per_agent: int
     short: bool
+    block: int = 0
+    """Consecutive trials of one block share a server start."""
+    attempt: int = 1
+    drift: bool = False
+    """The first trial, repeated at the end."""
+
+    @property
+    def work_round(self) -> int:
+        """The round whose work is played: the drift check (round 0) plays that of the first round."""
+        return 1 if self.drift else self.round
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +79,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A happening of the run as a whole: `started`, `complete`, `interrupted`, `server_died`, `torn_tail_cut`, …."""
+    """A happening of the run as a whole.
+
+    `started`, `complete`, `resumed`, `interrupted`, `server_died`, `given_up`, `check_failed`, `torn_tail_cut`, ….
+    """
 
     at_ns: int
     what: str

@@ -213,6 +213,10 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     counters_before: CounterReading | None
     counters_after: CounterReading | None
     client: ClientReading | None
+    attempt: int = 1
+    """From 2 where a run was resumed and this trial done again; only the last attempt counts."""
+    drift: bool = False
+    """The first trial repeated at the end (round 0): outside its cell, only to see whether the machine drifted."""
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,6 +248,18 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens drafted in the probe request; null when the probe reported none or was not sent."""
     sampling: dict[str, Any] | None
     """The server's own sampling defaults, as `/props` shows them."""
+    model_bytes: int | None = None
+    """Size of the model file (all of a split one), where it can be read from here."""
+    model_digest: str | None = None
+    """SHA-256 of the head and the tail of the model file: tells files apart without reading gigabytes."""
+    chat_template: str | None = None
+    """SHA-256 of the chat template."""
+    tokenizer: bool | None = None
+    """Whether `/tokenize` answers."""
+    settings: dict[str, Any] | None = None
+    """KV mode, caches, threads and batch sizes by name, as far as the command or the load log tells."""
+    drafted_plain: int | None = None
+    """For fields of a request that switch speculation: tokens drafted in the same probe without these fields."""
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from loadgen.records.manifest import JournalEntry, Manifest, Plan
 from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
+from loadgen.records.output_check import OutputCheck
 
 
 def _no_events(_request: RequestRecord) -> Iterable[TokenEvent]:
@@ -25,5 +26,6 @@ class Run:
     trials: list[TrialRecord] = field(default_factory=list)
     requests: list[RequestRecord] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    checks: list[OutputCheck] = field(default_factory=list)
     journal: list[JournalEntry] = field(default_factory=list)
     events: Callable[[RequestRecord], Iterable[TokenEvent]] = _no_events

@@ -7,6 +7,7 @@
     requests.jsonl    one line a request, written as it ends
     events/TRIAL.bin  token events (see `loadgen.records.events`)
     samples.jsonl     telemetry readings
+    checks.jsonl      one line an output check of a variant
     journal.jsonl     how the run went as a whole
     logs/             what the servers printed
     summary.json      what it means: recomputed from the rest by `loadgen report`
@@ -27,11 +28,12 @@ from loadgen.errors import RunFolderError
 from loadgen.records.events import ENTRY_BYTES, pack_events, unpack_events
 from loadgen.records.manifest import JournalEntry, Manifest, Plan
 from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
+from loadgen.records.output_check import OutputCheck
 from loadgen.records.run import Run
 
 SCHEMA = "loadgen-run/1"
 
-_Record = TypeVar("_Record", RequestRecord, TrialRecord, ServerStart, Sample, JournalEntry)
+_Record = TypeVar("_Record", RequestRecord, TrialRecord, ServerStart, Sample, OutputCheck, JournalEntry)
 
 
 class _LineFile:
@@ -68,6 +70,7 @@ class RunWriter:
             self._trials = _LineFile(path / "trials.jsonl")
             self._starts = _LineFile(path / "starts.jsonl")
             self._samples = _LineFile(path / "samples.jsonl")
+            self._checks = _LineFile(path / "checks.jsonl")
             self._journal = _LineFile(path / "journal.jsonl")
         except FileExistsError:
             raise RunFolderError(f"{path} exists already; name another folder with --out, or remove it") from None
@@ -118,6 +121,10 @@ class RunWriter:
         """A telemetry source was read."""
         self._samples.append(sample)
 
+    def check(self, check: OutputCheck) -> None:
+        """The answers of a variant were checked."""
+        self._checks.append(check)
+
     def journal(self, entry: JournalEntry) -> None:
         """Something happened to the run as a whole."""
         self._journal.append(entry)
@@ -134,7 +141,7 @@ class RunWriter:
     def close(self) -> None:
         """Close all files."""
         self._close_events()
-        for file in (self._requests, self._trials, self._starts, self._samples, self._journal):
+        for file in (self._requests, self._trials, self._starts, self._samples, self._checks, self._journal):
             file.close()
 
 
@@ -163,7 +170,7 @@ def read_run(path: Path) -> Run:
         raise RunFolderError(f"{path} has the format {manifest.schema!r}; this version reads {SCHEMA!r}")
     plan_path = path / "plan.json"
     plan = _decode(plan_path, plan_path.read_bytes(), Plan) if plan_path.is_file() else None
-    for name in ("requests", "trials", "starts", "samples", "journal"):
+    for name in ("requests", "trials", "starts", "samples", "checks", "journal"):
         _cut_torn_tail(path / f"{name}.jsonl", path / "journal.jsonl")
     return Run(
         manifest=manifest,
@@ -172,6 +179,7 @@ def read_run(path: Path) -> Run:
         trials=_lines(path / "trials.jsonl", TrialRecord),
         requests=_lines(path / "requests.jsonl", RequestRecord),
         samples=_lines(path / "samples.jsonl", Sample),
+        checks=_lines(path / "checks.jsonl", OutputCheck),
         journal=_lines(path / "journal.jsonl", JournalEntry),
         events=_EventReader(path / "events"),
     )

@@ -17,14 +17,11 @@ import psutil
 
 from loadgen.errors import LaunchError
 from loadgen.experiment import llama_flags as flags
-from loadgen.experiment.model import LaunchVariant
+from loadgen.experiment.model import EMBEDDED, LaunchVariant
 from loadgen.experiment.pasted import prepared
 from loadgen.servers import embedded
 from loadgen.servers.load_failure import TAIL_LINES, ending, hint
 from loadgen.servers.supervisor import TAIL_BYTES, UNKILLABLE_S
-
-EMBEDDED = "embedded"
-"""The program name that stands for the server in the package xllamacpp."""
 
 HOST = "127.0.0.1"
 

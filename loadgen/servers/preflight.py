@@ -1,5 +1,6 @@
 """What a server is, as it says itself: kind, model, slots, context, sampling, speculation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,8 +23,13 @@ _OK, _NOT_FOUND = 200, 404
 _KEY_STATUSES = (401, 403)
 
 
-async def read_facts(control: Control) -> ServerFacts:
+async def read_facts(control: Control, *, command: Sequence[str] | None = None, log: str | None = None) -> ServerFacts:
     """What the server says of itself. `drafted` stays null: only a probe tells.
+
+    Args:
+        control: the control routes of a server that is ready.
+        command: its command line (program and arguments), where it is known.
+        log: what it printed while loading, where it is ours.
 
     Raises `RefusedError` where the key is not accepted.
     """

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,12 +10,14 @@ import msgspec
 from loadgen.client.control import Control, Health
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
-from loadgen.errors import ExperimentError, VariantError
-from loadgen.experiment.model import Experiment, LaunchVariant, UrlVariant
+from loadgen.errors import ExperimentError
+from loadgen.experiment.model import Experiment, LaunchVariant, UrlVariant, Variant
 from loadgen.records.model import Component, ServerFacts, ServerStart
+from loadgen.servers.discovery import local_command
 from loadgen.servers.launch import LaunchedServer, launch
 from loadgen.servers.loadlog import read_ledger
 from loadgen.servers.preflight import probe_drafts, read_facts
+from loadgen.servers.verify import verify
 
 LOG_BYTES = 1 << 20
 """How much of a log is read for the memory ledger: everything that a server prints while loading, with room."""
@@ -24,9 +26,7 @@ LOG_BYTES = 1 << 20
 class Target:
     """One server under test, open for requests. Close it when its block is over."""
 
-    def __init__(
-        self, variant: UrlVariant | LaunchVariant, transport: HttpTransport, server: LaunchedServer | None
-    ) -> None:
+    def __init__(self, variant: Variant, transport: HttpTransport, server: LaunchedServer | None) -> None:
         self.variant = variant
         self.transport = transport
         self.control = Control(transport)
@@ -55,12 +55,23 @@ class Target:
         """The last lines of our server's log."""
         return "\n".join(self.server.log_tail(lines)) if self.server is not None else ""
 
+    def command(self) -> Sequence[str] | None:
+        """The server's command line: of our own, or of a process on this machine."""
+        if self.server is not None:
+            return self.server.command
+        return local_command(self.transport.endpoint)
+
+    def log(self) -> str | None:
+        """What our server printed while loading."""
+        if self.server is None:
+            return None
+        with self.server.log_path.open("rb") as log:
+            return log.read(LOG_BYTES).decode("utf-8", errors="replace")
+
     def ledger(self) -> list[Component]:
         """Memory by component as the load log shows it; empty for a server that ran already."""
-        if self.server is None:
-            return []
-        with self.server.log_path.open("rb") as log:
-            return read_ledger(log.read(LOG_BYTES).decode("utf-8", errors="replace"))
+        log = self.log()
+        return read_ledger(log) if log is not None else []
 
     def describe(self, *, run: str, round_: int) -> ServerStart:
         """The record of this start."""
@@ -97,7 +108,7 @@ def api_key(experiment: Experiment) -> str | None:
 
 
 async def open_target(
-    variant: UrlVariant | LaunchVariant,
+    variant: Variant,
     experiment: Experiment,
     *,
     log_path: Path,
@@ -131,11 +142,11 @@ async def open_target(
         )
         target = Target(variant, transport, server)
         await target.control.wait_ready(experiment.wait_s, on_wait)
-        target.facts = await read_facts(target.control)
-        _check(variant, target.facts)
+        target.facts = await read_facts(target.control, command=target.command(), log=target.log())
         if probe and target.facts.kind == "llama-server":
             drafted = await probe_drafts(transport, target.model)
             target.facts = msgspec.structs.replace(target.facts, drafted=drafted)
+        verify(variant, target.facts)
     except BaseException:
         if target is not None:
             await target.close()
@@ -152,19 +163,3 @@ async def _readiness(url: str) -> bool | None:
     if health is Health.ABSENT:
         return None
     return health is not Health.LOADING
-
-
-def _check(variant: UrlVariant | LaunchVariant, facts: ServerFacts) -> None:
-    """Is the server what the variant's name says?"""
-    if not isinstance(variant, LaunchVariant) or variant.speculative is None or facts.speculative is None:
-        return
-    if variant.speculative and not facts.speculative:
-        raise VariantError(
-            f"the server of variant {variant.name!r} runs without speculation (/slots says speculative: false); "
-            "look for 'spec' in its log: a draft model needs --spec-type, and draft-simple needs -md"
-        )
-    if facts.speculative and not variant.speculative:
-        raise VariantError(
-            f"the server of variant {variant.name!r} speculates although its command doesn't ask for it; "
-            "look for LLAMA_ARG_SPEC_… in the environment or a configuration file of the wrapper"
-        )
