@@ -4,7 +4,7 @@ import msgspec
 
 
 class CheckedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer to a session that carries a code word of its own."""
+    """One answer to a session that carries a code word of its own. Every session asks more than once."""
 
     agent: int
     slot: int | None
@@ -13,6 +13,7 @@ class CheckedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Asked again with nothing else on the server, because the code word was missing among others."""
     outcome: str
     characters: int
+    """Of answer and reasoning together."""
     own: bool
     """Whether the answer holds the session's own code word."""
     foreign: list[int]
@@ -22,12 +23,12 @@ class CheckedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Greedy answers to the same prompts, held against those of the baseline to one agent at a time."""
+    """Greedy answers of one variant, held against those of the baseline to the same prompts, one agent at a time."""
 
     agents: int
-    prompts: int
-    """Prompts with an answer on both sides."""
-    different: int
+    """Agents at once while this variant answered."""
+    equal: list[bool | None]
+    """One a prompt, in the order of the prompts: whether the texts are equal; null where either answer is missing."""
 
 
 class OutputCheck(msgspec.Struct, frozen=True, kw_only=True):
