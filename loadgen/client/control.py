@@ -53,8 +53,11 @@ class Control:
     """The control routes of the server behind `transport`.
 
     A route that the server doesn't have, or that doesn't answer in time, gives None. `poll_s` and `absent_s` are the
-    pace of waiting (seconds).
+    pace of waiting (seconds). Behind a router or a gateway the routes of one model lie elsewhere: see `_path`.
     """
+
+    _model: str | None = None
+    """The model that a POST names, where the server before it needs the name."""
 
     def __init__(self, transport: HttpTransport, *, poll_s: float = POLL_S, absent_s: float = ABSENT_S) -> None:
         self._transport = transport
@@ -64,7 +67,7 @@ class Control:
     async def health(self) -> Health:
         """The state of the server. Raises `RefusedError` where its certificate is not accepted."""
         try:
-            reply = await self._transport.get("/health", QUICK_S)
+            reply = await self._transport.get(self._path("/health"), QUICK_S)
         except TlsFailedError as error:
             raise RefusedError(f"{error}; give its CA file with --ca, or allow it with --insecure.") from None
         except (ConnectFailedError, ConnectionLostError):
@@ -75,7 +78,7 @@ class Control:
             return Health.FOREIGN
         if reply.status == _UNAVAILABLE:
             return Health.LOADING
-        value = _object(reply)
+        value = read_object(reply)
         return Health.READY if value is not None and value.get("status") == "ok" else Health.FOREIGN
 
     async def wait_ready(self, wait_s: float, on_wait: Callable[[str], None], *, patient: bool = False) -> None:
@@ -105,15 +108,15 @@ class Control:
 
     async def props(self) -> dict[str, Any] | None:
         """`/props`, or None. Raises `RefusedError` where the key is not accepted."""
-        return _object(await self._checked("/props"))
+        return read_object(await self._checked("/props"))
 
     async def models(self) -> dict[str, Any] | None:
         """`/v1/models` (its list is `data`), or None. Raises `RefusedError` where the key is not accepted."""
-        return _object(await self._checked("/v1/models"))
+        return read_object(await self._checked("/v1/models"))
 
     async def slots(self) -> list[dict[str, Any]] | None:
         """`/slots`, one object a slot, or None."""
-        value = _json(await self._get("/slots"))
+        value = read_json(await self._get("/slots"))
         if not isinstance(value, list) or not all(isinstance(slot, dict) for slot in value):
             return None
         return value
@@ -125,12 +128,12 @@ class Control:
 
     async def tokenize(self, text: str) -> int | None:
         """The number of tokens in `text`, or None."""
-        body = msgspec.json.encode({"content": replace_surrogates(text)})
+        body = {"content": replace_surrogates(text)} | ({"model": self._model} if self._model is not None else {})
         try:
-            reply = await self._transport.post("/tokenize", body, TOKENIZE_S)
+            reply = await self._transport.post(self._path("/tokenize"), msgspec.json.encode(body), TOKENIZE_S)
         except TransportError:
             return None
-        value = _object(reply)
+        value = read_object(reply)
         tokens = value.get("tokens") if value is not None else None
         return len(tokens) if isinstance(tokens, list) else None
 
@@ -158,7 +161,7 @@ class Control:
         reply = await self._get("/slots")
         if reply is None:
             return False
-        slots = _json(reply)
+        slots = read_json(reply)
         return not any(isinstance(slot, dict) and slot.get("is_processing") for slot in slots or ())
 
     async def _is_ready(self, health: Health) -> bool:
@@ -171,22 +174,26 @@ class Control:
         reply = await self._checked("/v1/models")
         if reply is None or reply.status == _UNAVAILABLE:
             return False
-        listing = _object(reply)
+        listing = read_object(reply)
         if listing is None or not isinstance(listing.get("data"), list):
             url = self._transport.endpoint.url("/v1/models")
             raise RefusedError(f"{url} answered {reply.status} and no list of models; check the address.")
         return True
 
-    async def _get(self, path: str) -> Reply | None:
+    def _path(self, route: str) -> str:
+        """Where a control route is at this server: at its root."""
+        return route
+
+    async def _get(self, route: str) -> Reply | None:
         try:
-            return await self._transport.get(path, QUICK_S)
+            return await self._transport.get(self._path(route), QUICK_S)
         except TransportError:
             return None
 
-    async def _checked(self, path: str) -> Reply | None:
-        reply = await self._get(path)
+    async def _checked(self, route: str) -> Reply | None:
+        reply = await self._get(route)
         if reply is not None and reply.status in (_UNAUTHORIZED, _FORBIDDEN):
-            raise key_refused(self._transport, path, reply.status)
+            raise key_refused(self._transport, route, reply.status)
         return reply
 
 
@@ -199,7 +206,8 @@ def key_refused(transport: HttpTransport, path: str, status: int) -> RefusedErro
     return RefusedError(f"{transport.endpoint.url(path)} answered {status}: {hint}.")
 
 
-def _json(reply: Reply | None) -> Any:
+def read_json(reply: Reply | None) -> Any:
+    """The JSON of a reply with status 200, or None."""
     if reply is None or reply.status != _OK:
         return None
     try:
@@ -208,6 +216,7 @@ def _json(reply: Reply | None) -> Any:
         return None
 
 
-def _object(reply: Reply | None) -> dict[str, Any] | None:
-    value = _json(reply)
+def read_object(reply: Reply | None) -> dict[str, Any] | None:
+    """The JSON object of a reply with status 200, or None."""
+    value = read_json(reply)
     return value if isinstance(value, dict) else None

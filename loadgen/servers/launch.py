@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
-import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ from loadgen.experiment import llama_flags as flags
 from loadgen.experiment.model import EMBEDDED, LaunchVariant
 from loadgen.experiment.pasted import prepared
 from loadgen.servers import embedded
-from loadgen.servers.load_failure import TAIL_LINES, ending, hint
-from loadgen.servers.supervisor import TAIL_BYTES, UNKILLABLE_S
-
-HOST = "127.0.0.1"
+from loadgen.servers.address import HOST, free_port, key_of, listener, url_of
+from loadgen.servers.load_failure import TAIL_LINES, ending, hint, port_taken
+from loadgen.servers.log_tail import tail
+from loadgen.servers.program import environment, find_program, folder
+from loadgen.servers.supervisor import UNKILLABLE_S
 
 LOG_CAP_BYTES = 8 << 20
 """A load log takes some 30 KB and a request some 2 KB at `-lv 4`: room for thousands of requests, and a bound."""
@@ -36,9 +36,9 @@ TELL_EVERY_S = 5
 """A load that takes longer is told of again, with its time: a large model takes a minute."""
 
 _POLL_S = 0.05
+_TOLD_LINES = 200
+"""How much of the end of a log is searched for the reason of a failure."""
 _MODEL = ("-m", "--model")
-_API_KEY = ("--api-key",)
-_API_KEY_FILE = ("--api-key-file",)
 
 Readiness = Callable[[str], Awaitable[bool | None]]
 """Asks the server at a URL: true when it is ready, false while it loads, null while nobody answers."""
@@ -71,7 +71,7 @@ class LaunchedServer:
 
     def log_tail(self, lines: int) -> list[str]:
         """The last lines of its log. While it runs and printed more than the cap, the last before the cap."""
-        return _tail(self.log_path, lines)
+        return tail(self.log_path, lines)
 
     async def stop(self) -> None:
         """End the server and all it started: SIGTERM, and SIGKILL after a bounded wait. Does nothing when it ended."""
@@ -89,6 +89,8 @@ async def launch(
 ) -> LaunchedServer:
     """Start the variant's server on a free port of 127.0.0.1 and wait until it is ready.
 
+    Where another program takes the port before the server does, it is started once more on another.
+
     Args:
         variant: `program` is looked up on the path; `embedded` is the server of the package xllamacpp.
         log_path: Where its output goes, up to `LOG_CAP_BYTES` and then the end.
@@ -99,22 +101,81 @@ async def launch(
 
     Raises:
         UsageError: `embedded` without xllamacpp.
-        LaunchError: The program or the model is missing, it ends while loading, or it is not ready in time.
+        LaunchError: The program, the folder or the model is missing, it ends while loading, or it is not ready in time.
     """
-    env = {name: value for name, value in {**os.environ, **variant.env}.items() if value is not None}
-    begin = flags.first_argument(variant.program, variant.args)
-    own = variant.args[begin:]
-    program = _program(variant.program, env)
-    if begin == 0:  # behind a wrapper, paths may mean something else
-        _check_model(variant, env)
-    port = _free_port()
+    attempt = partial(
+        _launch,
+        variant,
+        _resolved(variant),
+        log_path=log_path,
+        wait_s=wait_s,
+        readiness=readiness,
+        on_wait=on_wait,
+        grace_s=grace_s,
+    )
+    try:
+        return await attempt()
+    except LaunchError:
+        if not port_taken("\n".join(tail(log_path, _TOLD_LINES))):
+            raise
+    on_wait("the server to start on another port")
+    return await attempt()
+
+
+def check_launchable(variant: LaunchVariant) -> None:
+    """Raises what `launch` would raise before it starts anything: no program, no model file, no xllamacpp."""
+    _resolved(variant)
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    """What is run, with which environment and in which folder."""
+
+    program: list[str]
+    env: dict[str, str] = field(repr=False)
+    cwd: Path
+
+
+def _resolved(variant: LaunchVariant) -> _Resolved:
+    env = environment(variant.env)
+    cwd = folder(variant.name, variant.cwd)
+    if variant.program == EMBEDDED:
+        embedded.require()
+        program = [sys.executable, "-m", "loadgen.servers.embedded"]
+    else:
+        program = [find_program(variant.program, env, cwd, called="the llama-server program")]
+    if flags.first_argument(variant.program, variant.args) == 0:  # behind a wrapper, paths may mean something else
+        _check_file(variant, "model file", cwd, flags.value_of(variant.args, *_MODEL) or env.get("LLAMA_ARG_MODEL"))
+        draft = flags.value_of(variant.args, *flags.DRAFT_MODEL) or env.get("LLAMA_ARG_SPEC_DRAFT_MODEL")
+        _check_file(variant, "draft model file", cwd, draft)
+    return _Resolved(program, env, cwd)
+
+
+def _check_file(variant: LaunchVariant, what: str, cwd: Path, path: str | None) -> None:
+    if path is not None and not (cwd / path).is_file():
+        raise LaunchError(f"{variant.name}: the {what} {path} is not there.")
+
+
+async def _launch(
+    variant: LaunchVariant,
+    resolved: _Resolved,
+    *,
+    log_path: Path,
+    wait_s: float,
+    readiness: Readiness,
+    on_wait: Callable[[str], None],
+    grace_s: float,
+) -> LaunchedServer:
+    """One attempt, on one port."""
+    own = variant.args[flags.first_argument(variant.program, variant.args) :]
+    port = free_port()
     args = prepared(variant.args, host=HOST, port=port, program=variant.program)
     start = time.monotonic()
     try:
-        supervisor, pid = await _start(variant, [*program, *args], env, log_path=log_path, grace_s=grace_s)
+        supervisor, pid = await _start(variant, resolved, args, log_path=log_path, grace_s=grace_s)
     except OSError as error:
         raise LaunchError(f"{variant.name}: the server can't be started: {error.strerror}.") from error
-    url = _url(own, port)
+    url = url_of(own, port)
     try:
         polling = _poll(readiness, url, on_wait)
         await _wait_ready(variant, supervisor, polling, log_path=log_path, wait_s=wait_s)
@@ -123,67 +184,27 @@ async def launch(
         raise
     return LaunchedServer(
         url=url,
-        pid=_listener(pid, port),
+        pid=listener(pid, port),
         command=flags.masked((variant.program, *args)),
         ready_s=time.monotonic() - start,
         log_path=log_path,
-        api_key=_api_key(own, env),
+        api_key=key_of(own, resolved.env, resolved.cwd),
         _supervisor=supervisor,
         _group=pid,
         _grace_s=grace_s,
     )
 
 
-def _program(name: str, env: Mapping[str, str]) -> list[str]:
-    if name == EMBEDDED:
-        embedded.require()
-        return [sys.executable, "-m", "loadgen.servers.embedded"]
-    found = shutil.which(name, path=env.get("PATH"))
-    if found is not None:
-        return [found]
-    if Path(name).is_file():
-        raise LaunchError(f"{name} is not executable: chmod +x it, or name the llama-server program itself.")
-    raise LaunchError(f"the program {name} is not found: give its full path, or add its folder to PATH.")
-
-
-def _check_model(variant: LaunchVariant, env: Mapping[str, str]) -> None:
-    model = flags.value_of(variant.args, *_MODEL) or env.get("LLAMA_ARG_MODEL")
-    if model is not None and not Path(model).is_file():
-        raise LaunchError(f"{variant.name}: the model file {model} is not there.")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def _url(args: tuple[str, ...], port: int) -> str:
-    scheme = "https" if flags.has(args, "--ssl-cert-file") else "http"
-    return f"{scheme}://{HOST}:{port}{flags.value_of(args, '--api-prefix') or ''}"
-
-
-def _api_key(args: tuple[str, ...], env: Mapping[str, str]) -> str | None:
-    """The first key that the server accepts."""
-    keys = (flags.value_of(args, *_API_KEY) or env.get("LLAMA_API_KEY") or "").split(",")
-    path = flags.value_of(args, *_API_KEY_FILE) or env.get("LLAMA_ARG_API_KEY_FILE")
-    if path is not None:
-        with contextlib.suppress(OSError):
-            keys += [line for line in Path(path).read_text().splitlines() if not line.startswith("#")]
-    return next((key.strip() for key in keys if key.strip()), None)
-
-
 async def _start(
-    variant: LaunchVariant, command: list[str], env: Mapping[str, str], *, log_path: Path, grace_s: float
+    variant: LaunchVariant, resolved: _Resolved, args: tuple[str, ...], *, log_path: Path, grace_s: float
 ) -> tuple[asyncio.subprocess.Process, int]:
     """The supervisor and the process id of the command."""
-    own = [sys.executable, "-m", "loadgen.servers.supervisor", "--log", str(log_path)]
-    own += ["--log-cap", str(LOG_CAP_BYTES), "--grace", str(grace_s), "--"]
     supervisor = await asyncio.create_subprocess_exec(
-        *own,
-        *command,
-        env=env,
+        *_supervision(log_path, grace_s),
+        *resolved.program,
+        *args,
+        env=resolved.env,
+        cwd=resolved.cwd,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -199,6 +220,12 @@ async def _start(
     except BaseException:
         await asyncio.shield(_end(supervisor, None, grace_s))
         raise
+
+
+def _supervision(log_path: Path, grace_s: float) -> list[str]:
+    """The supervisor's own part of the command line. -P: modules in the server's folder are none of ours."""
+    own = [sys.executable, "-P", "-m", "loadgen.servers.supervisor", "--log", str(log_path.absolute())]
+    return [*own, "--log-cap", str(LOG_CAP_BYTES), "--grace", str(grace_s), "--"]
 
 
 async def _wait_ready(
@@ -256,30 +283,6 @@ async def _end(supervisor: asyncio.subprocess.Process, group: int | None, grace_
             os.killpg(group, signal.SIGKILL)
 
 
-def _listener(pid: int, port: int) -> int:
-    """The process that listens on the port: the command's own, or a descendant where a wrapper stays in between."""
-    try:
-        family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return pid
-    for process in family:
-        with contextlib.suppress(psutil.Error):
-            for connection in process.net_connections(kind="tcp"):
-                if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
-                    return process.pid
-    return pid
-
-
-def _tail(path: Path, lines: int) -> list[str]:
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES))
-            text = log.read().decode(errors="replace")
-    except OSError:
-        return []
-    return text.splitlines()[-lines:] if lines > 0 else []
-
-
 def _death(variant: LaunchVariant, log_path: Path, exit_code: int) -> str:
     return _message(f"{variant.name}: the server {ending(exit_code)} while loading.", log_path, exit_code)
 
@@ -290,6 +293,6 @@ def _late(variant: LaunchVariant, log_path: Path, wait_s: float) -> str:
 
 def _message(what: str, log_path: Path, exit_code: int | None) -> str:
     """What happened, what to do where the log tells, where the log is, and its last lines."""
-    advice = hint("\n".join(_tail(log_path, 200)), exit_code)
-    lines = "\n".join(f"    {line}" for line in _tail(log_path, TAIL_LINES))
+    advice = hint("\n".join(tail(log_path, _TOLD_LINES)), exit_code)
+    lines = "\n".join(f"    {line}" for line in tail(log_path, TAIL_LINES))
     return "\n".join(part for part in (f"{what} {advice or ''}".strip() + f" Its log: {log_path}", lines) if part)

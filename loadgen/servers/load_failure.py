@@ -6,6 +6,8 @@ import signal
 TAIL_LINES = 8
 """How much of the log an error message carries: enough for llama-server's reason and the lines that lead to it."""
 
+_PORT_TAKEN = re.compile(r"couldn't bind|failed to bind|address already in use", re.IGNORECASE)
+
 _HINTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
@@ -26,7 +28,7 @@ _HINTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"unknown model architecture"), "This build is too old for the model."),
     (re.compile(r"error while loading shared libraries"), "Its libraries are not found: set LD_LIBRARY_PATH."),
     (
-        re.compile(r"couldn't bind|failed to bind|address already in use", re.IGNORECASE),
+        _PORT_TAKEN,
         "Another program took the port in the meantime: try again.",
     ),
 )
@@ -45,6 +47,11 @@ def hint(log: str, exit_code: int | None) -> str | None:
     if exit_code == -signal.SIGILL:
         return "It was built for another processor."
     return None
+
+
+def port_taken(log: str) -> bool:
+    """Whether a server ended because it could not have its port."""
+    return _PORT_TAKEN.search(log) is not None
 
 
 def ending(exit_code: int) -> str:
