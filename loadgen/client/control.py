@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from loadgen.client.chunk import replace_surrogates
+from loadgen.client.endpoint import Endpoint
 from loadgen.client.metrics_text import read_metrics
 from loadgen.client.reply import Reply
 from loadgen.client.transport import HttpTransport
@@ -63,6 +64,11 @@ class Control:
         self._transport = transport
         self._poll_s = poll_s
         self._absent_s = absent_s
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the server is."""
+        return self._transport.endpoint
 
     async def health(self) -> Health:
         """The state of the server. Raises `RefusedError` where its certificate is not accepted."""
@@ -128,6 +134,11 @@ class Control:
 
     async def tokenize(self, text: str) -> int | None:
         """The number of tokens in `text`, or None."""
+        tokens = await self.tokens(text)
+        return len(tokens) if tokens is not None else None
+
+    async def tokens(self, text: str) -> list[Any] | None:
+        """The token ids of `text`, or None."""
         body = {"content": replace_surrogates(text)} | ({"model": self._model} if self._model is not None else {})
         try:
             reply = await self._transport.post(self._path("/tokenize"), msgspec.json.encode(body), TOKENIZE_S)
@@ -135,7 +146,7 @@ class Control:
             return None
         value = read_object(reply)
         tokens = value.get("tokens") if value is not None else None
-        return len(tokens) if isinstance(tokens, list) else None
+        return tokens if isinstance(tokens, list) else None
 
     async def wait_idle(self, timeout_s: float) -> bool:
         """Waits until no request is processed or queued; False where that takes longer than `timeout_s`.
