@@ -6,15 +6,19 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from loadgen.analysis.output_check import judge
 from loadgen.analysis.summary import summarise
 from loadgen.cli.progress import ProgressDisplay
 from loadgen.errors import LoadgenError, NoVerdictError, RunInterruptedError
 from loadgen.experiment.model import Experiment
+from loadgen.records.output_check import OutputCheck
+from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run, write_summary
 from loadgen.replay.sweep import Ending, Sweep
 from loadgen.report.terminal import print_report
@@ -31,17 +35,53 @@ def execute(
     random_weights: bool = False,
     next_step: str | None = None,
 ) -> None:
-    """Run `experiment` into the folder `out` and report.
+    """Run `experiment` into the new folder `out` and report. See `carry_out`."""
+    carry_out(experiment, RunWriter(out), as_json=as_json, random_weights=random_weights, next_step=next_step)
 
-    `next_step` is printed below the report. Raises `RunInterruptedError` after Ctrl-C and `NoVerdictError` where an
-    asked comparison (or, with one variant, the sweep) has no valid trials; the report is printed before.
+
+def carry_out(
+    experiment: Experiment,
+    writer: RunWriter,
+    *,
+    as_json: bool,
+    random_weights: bool = False,
+    next_step: str | None = None,
+    earlier: Run | None = None,
+    repeats: Run | None = None,
+) -> None:
+    """Run `experiment` into an open run folder and report.
+
+    Args:
+        experiment: what to run.
+        writer: the run folder; it is closed here.
+        as_json: print the summary as one JSON document.
+        random_weights: the model's text is noise.
+        next_step: printed below the report.
+        earlier: the facts in this folder so far, where a run is resumed.
+        repeats: a run whose plan is carried out again.
+
+    Raises `RunInterruptedError` after Ctrl-C and `NoVerdictError` where an asked comparison (or, with one variant, the
+    sweep) has no valid trials or an output check failed; the report is printed before.
     """
-    progress = Console(stderr=True)
-    writer = RunWriter(out)
+    out = writer.path
     try:
-        with ProgressDisplay(progress) as display:
+        with ProgressDisplay(Console(stderr=True)) as display:
             display.note(f"run folder: {out}")
-            ending = asyncio.run(_run(experiment, writer, display, random_weights=random_weights))
+            ending = asyncio.run(
+                _run(
+                    lambda interrupted: Sweep(
+                        experiment,
+                        writer,
+                        display,
+                        interrupted,
+                        random_weights=random_weights,
+                        judge=_judge,
+                        earlier=earlier,
+                        repeats=repeats,
+                    ),
+                    display,
+                )
+            )
     finally:
         writer.close()
         _discard_if_empty(out)
@@ -51,10 +91,12 @@ def execute(
     show(summary, as_json=as_json)
     if next_step and not as_json:
         stdout_console().print(f"\n{next_step}", highlight=False, markup=False, soft_wrap=True)
-    _raise_for(ending, summary, out)
+    error = _error_of(ending, summary, out)
+    if error is not None:
+        raise error
 
 
-async def _run(experiment: Experiment, writer: RunWriter, display: ProgressDisplay, *, random_weights: bool) -> Ending:
+async def _run(sweep: Callable[[asyncio.Event], Sweep], display: ProgressDisplay) -> Ending:
     interrupted = asyncio.Event()
 
     def stop() -> None:
@@ -67,7 +109,13 @@ async def _run(experiment: Experiment, writer: RunWriter, display: ProgressDispl
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    return await Sweep(experiment, writer, display, interrupted, random_weights=random_weights).run()
+    return await sweep(interrupted).run()
+
+
+def _judge(check: OutputCheck, baseline: OutputCheck | None) -> str | None:
+    """Why an output check failed; null when it didn't."""
+    judgement = judge(check, baseline)
+    return "; ".join(judgement.reasons) if judgement.result == "failed" else None
 
 
 def _discard_if_empty(out: Path) -> None:
@@ -98,15 +146,14 @@ def show(summary: dict[str, Any], *, as_json: bool) -> None:
         print_report(summary, stdout_console())
 
 
-def _raise_for(ending: Ending, summary: dict[str, Any], out: Path) -> None:
-    error = _error_of(ending, summary, out)
-    if error is not None:
-        raise error
-
-
 def _error_of(ending: Ending, summary: dict[str, Any], out: Path) -> LoadgenError | None:
     if ending.what == "interrupted":
-        return RunInterruptedError(f"interrupted; what was measured is in {out}")
+        return RunInterruptedError(
+            f"interrupted; what was measured is in {out}. Go on with it: loadgen sweep --resume {out}"
+        )
+    failed = [entry["variant"] for entry in summary["output_check"] if entry["result"] == "failed"]
+    if failed:
+        return NoVerdictError(f"the output check failed for {', '.join(failed)}; the reasons stand above")
     if ending.what in ("server_died", "gave_up"):
         return NoVerdictError(f"the run ended early: {ending.detail}")
     missing = unanswered(summary)

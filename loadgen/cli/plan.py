@@ -1,4 +1,4 @@
-"""`--dry-run`: what would be run, without running it."""
+"""`--dry-run`: what would be run, in which order and for how long, without running it."""
 
 import json
 import shlex
@@ -6,10 +6,19 @@ import sys
 
 from rich.console import Console
 
+from loadgen.experiment.arrangement import alternates, needs_fresh_server
 from loadgen.experiment.build import published
 from loadgen.experiment.llama_flags import masked
-from loadgen.experiment.model import Experiment, LaunchVariant
-from loadgen.experiment.schedule import MIN_ROUNDS, blocks
+from loadgen.experiment.model import (
+    Experiment,
+    LaunchVariant,
+    ModelVariant,
+    RequestVariant,
+    RouterVariant,
+    SwitchVariant,
+    Variant,
+)
+from loadgen.experiment.schedule import MIN_ROUNDS, MIN_WARMUP_S, Block, blocks
 
 ILLUSTRATED_ROUNDS = 2
 
@@ -21,24 +30,80 @@ def describe(experiment: Experiment, *, as_json: bool) -> None:
         return
     console = Console(soft_wrap=True, highlight=False)
     for variant in experiment.variants:
-        mark = " (baseline)" if variant.name == experiment.baseline else ""
-        if isinstance(variant, LaunchVariant):
-            command = shlex.join([variant.program, *masked(variant.args)])
-            console.print(f"variant {variant.name}{mark}: {command}", markup=False)
-        else:
-            console.print(f"variant {variant.name}{mark}: {variant.url}", markup=False)
+        marks = [word for word, holds in _marks(variant, experiment).items() if holds]
+        mark = f" ({', '.join(marks)})" if marks else ""
+        console.print(f"variant {variant.name}{mark}: {_how(variant)}", markup=False)
     console.print(f"concurrency: {', '.join(map(str, experiment.levels))}")
     console.print(f"workload: {experiment.workload or 'the largest built-in one that fits a slot of the server'}")
-    rounds = experiment.rounds or f"as many as fit {experiment.time_budget_s:.0f} s, at least {MIN_ROUNDS}"
-    console.print(f"rounds: {rounds}; trial lengths are fixed after a pilot of the baseline")
-    launched = any(isinstance(variant, LaunchVariant) for variant in experiment.variants)
-    order = blocks(
+    console.print(f"output check: {_check(experiment)}")
+    for line in _length(experiment):
+        console.print(line)
+    for block in _order(experiment):
+        levels = ", ".join(map(str, block.levels))
+        console.print(f"  round {block.round}: {block.variant} at {levels}", markup=False)
+    if experiment.drift_check:
+        console.print("  at the end: the first trial once more, as a drift check")
+
+
+def _marks(variant: Variant, experiment: Experiment) -> dict[str, bool]:
+    return {
+        "baseline": variant.name == experiment.baseline,
+        "diagnostic: speculation loaded, nothing drafted": variant.overhead,
+        "a fresh server for every trial": needs_fresh_server(variant),
+    }
+
+
+def _how(variant: Variant) -> str:
+    match variant:
+        case LaunchVariant():
+            begin = f"in {variant.cwd}: " if variant.cwd else ""
+            words = [f"{name}={'' if value is None else '…'}" for name, value in sorted(variant.env.items()) if value]
+            return begin + " ".join([*words, shlex.join([variant.program, *masked(variant.args)])])
+        case RouterVariant():
+            return f"preset {variant.preset} of the router at {variant.url}"
+        case ModelVariant():
+            return f"model {variant.model} at {variant.url}"
+        case SwitchVariant():
+            return f"{variant.url} after {shlex.join(masked(variant.command))}"
+        case RequestVariant():
+            return f"{variant.url} with the request fields {', '.join(variant.body)}"
+        case _:
+            return variant.url
+
+
+def _check(experiment: Experiment) -> str:
+    if experiment.check_output == "off":
+        return "off"
+    full = ", and greedy answers against the baseline's" if experiment.check_output == "full" else ""
+    return f"once per variant at {max(experiment.levels)} agents, before anything is measured{full}"
+
+
+def _length(experiment: Experiment) -> list[str]:
+    cells = len(experiment.variants) * len(experiment.levels)
+    if experiment.rounds is None:
+        return [
+            f"rounds: as many as fit the time budget, at least {MIN_ROUNDS}; {cells} trials a round",
+            f"time: about {_clock(experiment.time_budget_s)} (the time budget), at most twice that for "
+            f"{MIN_ROUNDS} rounds; trial lengths are fixed after a pilot of the baseline",
+        ]
+    least_s = experiment.rounds * cells * MIN_WARMUP_S
+    return [
+        f"rounds: {experiment.rounds}; {cells} trials a round, {experiment.rounds * cells} in all",
+        f"time: at least {_clock(least_s)} of warm-ups; what trials take is said after a pilot of the baseline",
+    ]
+
+
+def _order(experiment: Experiment) -> list[Block]:
+    return blocks(
         [variant.name for variant in experiment.variants],
         experiment.levels,
         rounds=min(ILLUSTRATED_ROUNDS, experiment.rounds or ILLUSTRATED_ROUNDS),
         seed=experiment.seed,
-        alternate=not launched,
+        alternate=alternates(experiment),
+        fresh=[variant.name for variant in experiment.variants if needs_fresh_server(variant)],
     )
-    for block in order:
-        levels = ", ".join(map(str, block.levels))
-        console.print(f"  round {block.round}: {block.variant} at {levels}", markup=False)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} min" if minutes else f"{rest} s"

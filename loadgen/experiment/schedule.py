@@ -1,14 +1,16 @@
 """In which order trials run, and how long each is: pure, without a clock.
 
 A round holds every variant at every level once. Launched variants run in blocks (one server start each): variant A at
-all levels, then B; the next round begins with B. Running servers alternate at every level instead. Levels are shuffled
-anew each round, alike for all variants of the round, and everything is seeded.
+all levels, then B; the next round begins with B. Running servers, router presets, gateway models and launched servers
+that are to be restarted alternate at every level instead. A variant whose draft state outlives requests gets a server
+start for every trial. Levels are shuffled anew each round, alike for all variants of the round, and everything is
+seeded. The first trial is repeated at the very end: it shows whether the machine drifted.
 """
 
 import hashlib
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 TARGET_TURNS = 8
@@ -49,9 +51,24 @@ class Block:
 
 
 def blocks(
-    variants: Sequence[str], levels: Sequence[int], *, rounds: int, seed: int, alternate: bool = False
+    variants: Sequence[str],
+    levels: Sequence[int],
+    *,
+    rounds: int,
+    seed: int,
+    alternate: bool = False,
+    fresh: Collection[str] = (),
 ) -> list[Block]:
-    """The blocks of a run in order. `alternate` switches variants at every level (running servers)."""
+    """The blocks of a run in order.
+
+    Args:
+        variants: their names, the baseline among them.
+        levels: the concurrencies.
+        rounds: how many rounds. More of them leave the first ones as they were.
+        seed: the seed of the run.
+        alternate: switch variants at every level.
+        fresh: variants that need a start of their own for every trial.
+    """
     out: list[Block] = []
     for round_ in range(1, rounds + 1):
         order = _order(variants, round_, seed)
@@ -62,7 +79,9 @@ def blocks(
                 turn = order if index % 2 == 0 else order[::-1]
                 out.extend(Block(round_, variant, (level,)) for variant in turn)
         else:
-            out.extend(Block(round_, variant, tuple(shuffled)) for variant in order)
+            for variant in order:
+                parts = [(level,) for level in shuffled] if variant in fresh else [tuple(shuffled)]
+                out.extend(Block(round_, variant, part) for part in parts)
     return out
 
 
@@ -81,8 +100,8 @@ def _generator(seed: int, purpose: str) -> random.Random:
 
 
 def trial_id(round_: int, variant: str, level: int) -> str:
-    """The name of a trial, also its file name: `r2-mtp-c4`."""
-    return f"r{round_}-{variant}-c{level}"
+    """The name of a trial, also its file name: `r2-mtp-c4`; `drift-off-c1` for the one that is repeated at the end."""
+    return f"{f'r{round_}' if round_ else 'drift'}-{variant}-c{level}"
 
 
 @dataclass(frozen=True)
@@ -121,6 +140,7 @@ def fit(
     variants: int,
     budget_s: float,
     block_s: float,
+    switch_s: float = 0.0,
     rounds: int | None = None,
 ) -> Fit:
     """Fit rounds and trial lengths to `budget_s`.
@@ -129,7 +149,8 @@ def fit(
         turn_s: seconds a turn and agent, waits included, by level (from the pilot).
         variants: how many variants a round has.
         budget_s: seconds left.
-        block_s: seconds that one server start costs (0 for running servers).
+        block_s: seconds that one server start costs where a variant runs all its levels on it (0 for running servers).
+        switch_s: seconds that bringing up the variant costs before every trial, where variants alternate.
         rounds: a fixed number of rounds; then only trial lengths are fitted, down to their floor.
 
     Trials shrink from their aim towards the floor until 4 rounds fit; if even the shortest leave room for fewer than 3,
@@ -138,11 +159,12 @@ def fit(
     """
     levels = sorted(turn_s)
     dropped: list[int] = []
+    costs = _Costs(turn_s, variants, block_s, switch_s)
     while True:
         wanted = rounds or PREFERRED_ROUNDS
-        share = _largest_share(levels, turn_s, variants, SAFETY * budget_s / wanted, block_s)
-        turns = {level: _turns(level, turn_s[level], share) for level in levels}
-        round_s = _round_s(turns, turn_s, variants, block_s)
+        share = _largest_share(levels, costs, SAFETY * budget_s / wanted)
+        turns = costs.turns(levels, share)
+        round_s = costs.round_s(turns)
         held = int(budget_s // round_s)
         if rounds is not None or held >= MIN_ROUNDS or len(levels) == 1:
             break
@@ -158,23 +180,34 @@ def fit(
     )
 
 
-def _turns(level: int, turn_s: float, share: float) -> int:
-    low, high = floor_turns(level), aim_turns(level, turn_s)
-    return max(low, math.floor(low + share * (high - low)))
+@dataclass(frozen=True)
+class _Costs:
+    """What a round takes, as a function of its trial lengths."""
+
+    turn_s: Mapping[int, float]
+    variants: int
+    block_s: float
+    switch_s: float
+
+    def turns(self, levels: Sequence[int], share: float) -> dict[int, int]:
+        """Turns an agent by level, at `share` of the way from the floor to the aim."""
+        out = {}
+        for level in levels:
+            low, high = floor_turns(level), aim_turns(level, self.turn_s[level])
+            out[level] = max(low, math.floor(low + share * (high - low)))
+        return out
+
+    def round_s(self, turns: Mapping[int, int]) -> float:
+        """Seconds of a round."""
+        trials_s = sum(self.switch_s + trial_s(k, self.turn_s[level]) for level, k in turns.items())
+        return self.variants * (self.block_s + trials_s)
 
 
-def _round_s(turns: Mapping[int, int], turn_s: Mapping[int, float], variants: int, block_s: float) -> float:
-    return variants * (block_s + sum(trial_s(k, turn_s[level]) for level, k in turns.items()))
-
-
-def _largest_share(
-    levels: Sequence[int], turn_s: Mapping[int, float], variants: int, round_budget_s: float, block_s: float
-) -> float:
+def _largest_share(levels: Sequence[int], costs: _Costs, round_budget_s: float) -> float:
     """The largest share of the way from floor to aim at which a round takes at most `round_budget_s` (by bisection)."""
 
     def holds(share: float) -> bool:
-        turns = {level: _turns(level, turn_s[level], share) for level in levels}
-        return _round_s(turns, turn_s, variants, block_s) <= round_budget_s
+        return costs.round_s(costs.turns(levels, share)) <= round_budget_s
 
     if holds(1.0):
         return 1.0

@@ -67,7 +67,7 @@ class PlannedTrial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The trials of a run in their order, fixed after the pilot and before round 1."""
+    """The trials of a run in their order, fixed after the pilot and before round 1. Resuming may add rounds."""
 
     rounds: int
     trials: list[PlannedTrial]
@@ -76,6 +76,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     estimated_s: float
     turn_s: dict[str, float]
     """Seconds a turn and agent by level (as text), waits included, as the pilot measured or interpolated them."""
+    drawn_rounds: int | None = None
+    """Rounds over which start turns were spread: those of the first plan. Null: `rounds`."""
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The run folder: where facts go as they happen, and where they are read back.
 
     manifest.json     what the run set out to do, and where (written once, before the first trial)
-    plan.json         its trials in order (written once, after the pilot)
+    plan.json         its trials in order (written after the pilot; replaced when a resumed run gets more rounds)
     starts.jsonl      one line a server that became ready
     trials.jsonl      one line a trial, written as it ends
     requests.jsonl    one line a request, written as it ends
@@ -14,9 +14,10 @@
 
 Files grow by whole lines, each handed to the operating system in one `write`, so that a crash or kill -9 of loadgen
 loses no request that had ended. A torn last line (the machine died, the disk filled up) is cut when the folder is
-opened again, and said so.
+opened again, and said so. A trial that a resumed run does again has a name of its own (`r2-mtp-c4.2`).
 """
 
+import fcntl
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -46,6 +47,10 @@ class _LineFile:
     def append(self, record: msgspec.Struct) -> None:
         _write_all(self._fd, self._encoder.encode(record) + b"\n")
 
+    def lock(self) -> None:
+        """Keep other processes from writing, until this one ends. Raises `BlockingIOError` where another does."""
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
     def close(self) -> None:
         os.close(self._fd)
 
@@ -58,7 +63,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 class RunWriter:
-    """Writes the facts of one run. One writer a process; the folder must be new."""
+    """Writes the facts of one run. One writer a folder; the folder must be new, or else `resume` goes on with it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,16 +71,33 @@ class RunWriter:
             path.mkdir(parents=True, exist_ok=False)
             (path / "events").mkdir()
             (path / "logs").mkdir()
-            self._requests = _LineFile(path / "requests.jsonl")
-            self._trials = _LineFile(path / "trials.jsonl")
-            self._starts = _LineFile(path / "starts.jsonl")
-            self._samples = _LineFile(path / "samples.jsonl")
-            self._checks = _LineFile(path / "checks.jsonl")
-            self._journal = _LineFile(path / "journal.jsonl")
         except FileExistsError:
             raise RunFolderError(f"{path} exists already; name another folder with --out, or remove it") from None
         except OSError as error:
             raise RunFolderError(f"can't write to {path}: {error.strerror}; name another folder with --out") from None
+        self._open()
+
+    @classmethod
+    def resume(cls, path: Path) -> "RunWriter":
+        """Go on writing a folder that `read_run` has read. Raises `RunFolderError` where another process writes it."""
+        writer = cls.__new__(cls)
+        writer.path = path
+        writer._open()
+        return writer
+
+    def _open(self) -> None:
+        try:
+            self._journal = _LineFile(self.path / "journal.jsonl")
+            self._journal.lock()
+            self._requests = _LineFile(self.path / "requests.jsonl")
+            self._trials = _LineFile(self.path / "trials.jsonl")
+            self._starts = _LineFile(self.path / "starts.jsonl")
+            self._samples = _LineFile(self.path / "samples.jsonl")
+            self._checks = _LineFile(self.path / "checks.jsonl")
+        except BlockingIOError:
+            raise RunFolderError(f"another loadgen is writing to {self.path}; wait for it, or stop it") from None
+        except OSError as error:
+            raise RunFolderError(f"can't write to {self.path}: {error.strerror}") from None
         self._events: tuple[str, int, int] | None = None
 
     def log_path(self, name: str) -> Path:
@@ -84,11 +106,11 @@ class RunWriter:
 
     def manifest(self, manifest: Manifest) -> None:
         """Write the manifest: once, before the first trial."""
-        (self.path / "manifest.json").write_bytes(_pretty(manifest))
+        _replace(self.path / "manifest.json", _pretty(manifest))
 
     def plan(self, plan: Plan) -> None:
-        """Write the plan: once, before round 1."""
-        (self.path / "plan.json").write_bytes(_pretty(plan))
+        """Write the plan: before round 1, and again where a resumed run gets more rounds."""
+        _replace(self.path / "plan.json", _pretty(plan))
 
     def start(self, start: ServerStart) -> None:
         """A server became ready."""
@@ -147,9 +169,13 @@ class RunWriter:
 
 def write_summary(path: Path, summary: dict[str, Any]) -> None:
     """Replace `summary.json` in one step, so that a reader never sees half of it."""
-    partial = path / "summary.json.partial"
-    partial.write_bytes(_pretty(summary))
-    partial.replace(path / "summary.json")
+    _replace(path / "summary.json", _pretty(summary))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(data)
+    partial.replace(path)
 
 
 def _pretty(value: Any) -> bytes:

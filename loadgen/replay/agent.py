@@ -9,7 +9,8 @@ from typing import Any
 from loadgen.client.chat import ChatCall, build_body
 from loadgen.records.manifest import PlannedTrial
 from loadgen.records.model import Outcome, Phase, Place
-from loadgen.replay.board import Bench, Board
+from loadgen.replay.bench import Bench
+from loadgen.replay.board import Board
 from loadgen.replay.pacing import Ceiling, backoff_s
 from loadgen.units import NS_PER_S, s_to_ns
 from loadgen.workload.draws import session_index
@@ -133,7 +134,7 @@ class Agent:
             model=self._bench.model,
             max_tokens=turn.output_tokens,
             exact_length=workload.exact_length,
-            extra=self._script.body,
+            extra={**self._script.body, **self._bench.body},
         )
         return ChatCall(
             body=body,
@@ -170,7 +171,9 @@ class Agent:
 
     def _draw(self, kth: int) -> int:
         planned = self._planned
-        return session_index(self._script.seed, planned.round, planned.level, self.number, kth, len(self._sessions()))
+        return session_index(
+            self._script.seed, planned.work_round, planned.level, self.number, kth, len(self._sessions())
+        )
 
     def _begin(self, index: int, turn: int) -> Play:
         session = self._sessions()[index]

@@ -1,31 +1,15 @@
-"""What the agents of one trial share: the server, and a board that says who is warm, who is done, and when to stop."""
+"""What the agents of one trial share: who is warm, who is done, and when to stop."""
 
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from loadgen.client.chat import ChatClient
-from loadgen.client.control import Control
 from loadgen.experiment.schedule import MIN_WARMUP_S
 from loadgen.records.model import RequestRecord, Segment
 from loadgen.units import s_to_ns
 
 FAILURES_IN_A_ROW = 5
 """At least so many failed turns in a row, over all agents, end a trial: three in a row happen to a healthy server."""
-
-
-@dataclass(frozen=True)
-class Bench:
-    """The server under test as a trial needs it."""
-
-    chat: ChatClient
-    control: Control
-    model: str | None
-    alive: Callable[[], bool]
-    stamps: str = "user"
-    take_lags_ns: Callable[[], list[int]] = list
-    """Receive lags of the connections since the last call."""
 
 
 class Board:

@@ -11,28 +11,50 @@ HARD_OVERRUN = 2.0
 
 
 class Budget:
-    """Seconds that a run may take, from its construction on. With fixed rounds it never ends a run."""
+    """Seconds that a run may take, from its construction on. With fixed rounds it never ends a run.
 
-    def __init__(self, budget_s: float, *, fixed_rounds: bool) -> None:
+    Args:
+        budget_s: seconds in all.
+        fixed_rounds: the user said how many rounds.
+        spent_s: seconds that a resumed run has taken before.
+    """
+
+    def __init__(self, budget_s: float, *, fixed_rounds: bool, spent_s: float = 0.0) -> None:
         self._budget_s = budget_s
         self._fixed = fixed_rounds
-        self._started_s = time.monotonic()
-        self._rounds_from_s: float | None = None
+        self._started_s = time.monotonic() - spent_s
+        self._reserved_s = 0.0
+        self._expected_s: float | None = None
+        self._rounds_s: list[float] = []
+        self._round_from_s: float | None = None
 
     def left_s(self) -> float:
         """Seconds left, at least 0."""
         return max(0.0, self._budget_s - (time.monotonic() - self._started_s))
 
+    def plan(self, *, round_s: float | None, reserved_s: float) -> None:
+        """What a round is expected to take, where that is known, and what is needed after the last one."""
+        self._expected_s = round_s
+        self._reserved_s = reserved_s
+
     def round_started(self) -> None:
-        """A round begins; the first one sets the time from which the mean round is measured."""
-        if self._rounds_from_s is None:
-            self._rounds_from_s = time.monotonic()
+        """A round begins, and the one before it has ended."""
+        now = time.monotonic()
+        if self._round_from_s is not None:
+            self._rounds_s.append(now - self._round_from_s)
+        self._round_from_s = now
 
     def holds_another_round(self, round_: int) -> bool:
         """Whether round `round_` (from 1) may begin, judged by the mean of the rounds before it."""
-        if self._fixed or round_ == 1 or self._rounds_from_s is None:
+        if self._fixed or round_ == 1:
             return True
         now = time.monotonic()
-        mean_s = (now - self._rounds_from_s) / (round_ - 1)
+        seen = [*self._rounds_s, *([now - self._round_from_s] if self._round_from_s is not None else [])]
+        # The first round after a resume may be a part of one: what was planned counts too.
+        known = [sum(seen) / len(seen)] if seen else []
+        known += [self._expected_s] if self._expected_s is not None else []
+        if not known:
+            return True
+        round_s = max(known)
         limit = OVERRUN if round_ > MIN_ROUNDS else HARD_OVERRUN
-        return now - self._started_s + mean_s <= limit * self._budget_s
+        return now - self._started_s + round_s + self._reserved_s <= limit * self._budget_s

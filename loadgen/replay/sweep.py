@@ -1,46 +1,44 @@
-"""A whole run: servers, pilot, plan, rounds of trials, and the journal of how it went."""
+"""A whole run: servers, checks, pilot, plan, rounds of trials, and the journal of how it went."""
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TypeVar
 
 from loadgen import __version__
-from loadgen.client.chat import ChatClient
-from loadgen.errors import RunInterruptedError, WorkloadError
+from loadgen.errors import RunInterruptedError, TargetError
 from loadgen.experiment.build import published
-from loadgen.experiment.model import Experiment, LaunchVariant
+from loadgen.experiment.model import Experiment
 from loadgen.records.manifest import JournalEntry, Manifest, Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, TokenEvent, TrialRecord
+from loadgen.records.run import Run
 from loadgen.records.run_folder import SCHEMA, RunWriter
 from loadgen.replay.agent import Script
-from loadgen.replay.board import Bench
+from loadgen.replay.bench import bench_of
 from loadgen.replay.budget import Budget
+from loadgen.replay.inspection import Inspection, Judge
+from loadgen.replay.lineup import Lineup
 from loadgen.replay.observer import Observer
 from loadgen.replay.pacing import Ceiling
-from loadgen.replay.pilot import pilot_levels, pilot_trial, plan_run, turn_seconds
+from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
+from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
+from loadgen.replay.repertoire import choose, recorded, unchanged
 from loadgen.replay.trial import Trial
-from loadgen.servers.target import Target, open_target
+from loadgen.servers.target import Target
 from loadgen.telemetry.host import describe
 from loadgen.telemetry.sampler import MemorySampler
+from loadgen.units import ns_to_s
 from loadgen.workload.draws import start_turns
-from loadgen.workload.library import check_fits, largest_fitting, load
-from loadgen.workload.session import Workload, sample_text
+from loadgen.workload.session import Workload
 
-FALLBACK_WORKLOAD = "batch-agents-4k"
-"""Played when the server doesn't say how much context a slot has: small enough for most."""
 GIVE_UP_AFTER = 2
-"""So many trials of one variant in a row without a single answer end the run: more would only repeat it."""
-
-_T = TypeVar("_T")
+"""So many trials of one variant in a row without a single answer: more would only repeat it."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended: `complete`, `interrupted`, `server_died` or `gave_up`, with a sentence."""
+    """How a run ended, with a sentence: `complete`, `interrupted`, `server_died`, `gave_up` or `check_failed`."""
 
     what: str
     detail: str | None
@@ -57,6 +55,9 @@ class Sweep:
         random_weights: the model's text is noise (the demo).
         salted: give every trial its own prompts. False lets trials read each other's prompt cache: only to test that
             the report notices.
+        judge: why an output check fails, or null; without one, checks are recorded and end nothing.
+        earlier: the facts of this very run so far, where it is resumed.
+        repeats: the run whose plan is carried out again.
     """
 
     def __init__(
@@ -68,6 +69,9 @@ class Sweep:
         *,
         random_weights: bool = False,
         salted: bool = True,
+        judge: Judge | None = None,
+        earlier: Run | None = None,
+        repeats: Run | None = None,
     ) -> None:
         self._experiment = experiment
         self._writer = writer
@@ -75,69 +79,110 @@ class Sweep:
         self._interrupted = interrupted
         self._random_weights = random_weights
         self._salted = salted
+        self._earlier = earlier
+        self._repeats = repeats
         self._run = writer.path.name
-        self._budget = Budget(experiment.time_budget_s, fixed_rounds=experiment.rounds is not None)
-        self._starts: dict[str, int] = {}
-        self._running: dict[str, Target] = {}
+        spent_s = sum(ns_to_s(one.end_ns - one.start_ns) for one in earlier.trials) if earlier is not None else 0.0
+        self._budget = Budget(experiment.time_budget_s, fixed_rounds=experiment.rounds is not None, spent_s=spent_s)
+        self._lineup = Lineup(experiment, writer, observer, interrupted)
+        self._inspection = Inspection(
+            experiment, writer, observer, judge=judge, earlier=earlier, random_weights=random_weights
+        )
         self._script: Script | None = None
         self._silent: dict[str, int] = {}
+        self._out: dict[str, str] = {}
+        self._open_s = 0.0
 
     async def run(self) -> Ending:
         """Run everything. Raises `LoadgenError`s of setting up; whatever happens later is in the returned ending."""
-        self._say("started")
+        self._say("started" if self._earlier is None else "resumed", datetime.now(UTC).isoformat(timespec="seconds"))
         try:
             ending = await self._all()
         except RunInterruptedError:
             ending = Ending("interrupted", None)
         finally:
-            for target in self._running.values():
-                await target.close()
+            await self._lineup.close()
         self._say(ending.what, ending.detail)
         return ending
 
     async def _all(self) -> Ending:
-        await self._look_at_variants()
-        plan = await self._pilot()
-        self._writer.plan(plan)
+        self._lineup.check()
+        if self._earlier is not None and self._earlier.plan is not None:
+            self._take_up(recorded(self._earlier.manifest.workload, self._experiment))
+            plan = self._resumed_plan(self._earlier.plan)
+            used = {one.trial for one in self._earlier.trials} | {one.trial for one in self._earlier.requests}
+            return await self._rounds(plan, remaining(plan, self._earlier.trials, used))
+        made = await self._set_up()
+        if isinstance(made, Ending):
+            return made
+        self._writer.plan(made)
+        self._observer.planned(made)
+        return await self._rounds(made, made.trials)
+
+    def _resumed_plan(self, plan: Plan) -> Plan:
+        """The plan of the run so far, with more rounds where the experiment asks for them."""
+        if self._experiment.rounds is not None and self._experiment.rounds > plan.rounds:
+            plan = extended(plan, self._experiment, self._experiment.rounds)
+            self._writer.plan(plan)
+        self._budget.plan(round_s=plan.estimated_s / plan.rounds, reserved_s=0.0)
         self._observer.planned(plan)
-        return await self._rounds(plan)
+        return plan
 
-    async def _look_at_variants(self) -> None:
-        """Start every other launched variant once before anything is measured: one that can't run says so now."""
-        for variant in self._experiment.variants:
-            if variant.name != self._experiment.baseline and isinstance(variant, LaunchVariant):
-                await self._release(await self._open(variant.name, round_=0))
+    async def _set_up(self) -> Plan | Ending:
+        """Look at every variant, check its answers, and plan the trials with a pilot of the baseline."""
+        pilots = await self._set_up_baseline()
+        baseline = self._experiment.baseline
+        if baseline in self._out:
+            return Ending("check_failed", f"{baseline}: {self._out[baseline]}")
+        others = [variant.name for variant in self._experiment.variants if variant.name != baseline]
+        for name in others:
+            target = await self._open(name, round_=0)
+            try:
+                await self._look(target)
+            finally:
+                await self._lineup.release(target)
+        if others and all(name in self._out for name in others):
+            return Ending("check_failed", "; ".join(f"{name}: {self._out[name]}" for name in others))
+        names = [variant.name for variant in self._experiment.variants if variant.name not in self._out]
+        if self._repeats is not None and self._repeats.plan is not None:
+            return measured_rounds(self._repeats.plan, self._repeats.trials, names)
+        return plan_run(
+            self._experiment,
+            names,
+            turn_seconds(pilots, self._experiment.levels),
+            left_s=self._budget.left_s(),
+            open_s=self._open_s,
+        )
 
-    async def _pilot(self) -> Plan:
-        """Find out how long a turn takes with the baseline, and fit rounds and trials to the time left."""
+    async def _set_up_baseline(self) -> list[TrialRecord]:
+        """The workload, the manifest, the baseline's output check and its pilots (none where a plan exists)."""
+        begin = time.monotonic()
         target = await self._open(self._experiment.baseline, round_=0)
         try:
+            self._open_s = time.monotonic() - begin
             await self._prepare(target)
-            trials = [
-                await self._trial(target, pilot_trial(level, self._experiment.baseline, order))
+            await self._look(target)
+            if self._repeats is not None or self._experiment.baseline in self._out:
+                return []
+            used = {one.trial for one in self._earlier.requests} if self._earlier is not None else set()
+            return [
+                await self._trial(target, unused(pilot_trial(level, self._experiment.baseline, order), used))
                 for order, level in enumerate(pilot_levels(self._experiment.levels))
             ]
         finally:
-            await self._release(target)
-        return plan_run(
-            self._experiment,
-            turn_seconds(trials, self._experiment.levels),
-            left_s=self._budget.left_s(),
-            block_s=target.server.ready_s if target.server is not None else 0.0,
-        )
+            await self._lineup.release(target)
 
     async def _prepare(self, target: Target) -> None:
-        workload = await self._choose_workload(target)
+        workload = await choose(target, self._experiment, self._observer.note)
+        for known in (self._earlier, self._repeats):
+            if known is not None:
+                unchanged(known.manifest.workload, workload)
         slots = target.facts.slots if target.facts is not None else None
         if slots is not None and max(self._experiment.levels) > slots:
             self._observer.note(f"more agents than the {slots} slots of the server: the excess will queue")
-        self._script = Script(
-            workload,
-            self._experiment.seed,
-            body=self._experiment.body,
-            ceiling=Ceiling(self._experiment.max_request_rate),
-            salted=self._salted,
-        )
+        self._take_up(workload)
+        if self._earlier is not None:
+            return
         self._writer.manifest(
             Manifest(
                 schema=SCHEMA,
@@ -149,83 +194,105 @@ class Sweep:
                 workload=workload.facts,
                 host=describe(),
                 random_weights=self._random_weights,
+                rerun_of=self._repeats.manifest.run if self._repeats is not None else None,
             )
         )
 
-    async def _choose_workload(self, target: Target) -> Workload:
-        facts = target.facts
-        if facts is None:
-            raise RuntimeError("a target is open only after its facts were read")
-        context = facts.context_per_slot
-        name = self._experiment.workload
-        if name is None:
-            name = FALLBACK_WORKLOAD if context is None else largest_fitting(context)
-            self._observer.note(f"workload: {name}, " + _why(context))
-        workload = self._load(name, None)
-        tokens = await target.control.tokenize(sample := sample_text(workload))
-        if tokens:
-            workload = self._load(name, len(sample) / tokens)
-        if workload.exact_length and facts.kind != "llama-server":
-            raise WorkloadError(
-                f"workload {name} needs answers of an exact length (ignore_eos), which only llama-server can give; "
-                "choose another with --workload"
-            )
-        if context is not None:
-            check_fits(workload, context)
-        return workload
-
-    def _load(self, name: str, chars_per_token: float | None) -> Workload:
-        return load(
-            name,
-            seed=self._experiment.seed,
-            chars_per_token=chars_per_token,
-            max_tokens=self._experiment.max_tokens,
+    def _take_up(self, workload: Workload) -> None:
+        self._script = Script(
+            workload,
+            self._experiment.seed,
+            body=self._experiment.body,
+            ceiling=Ceiling(self._experiment.max_request_rate),
+            salted=self._salted,
         )
 
-    async def _rounds(self, plan: Plan) -> Ending:
-        done = 0
-        for (round_, variant), block in groupby(plan.trials, key=lambda one: (one.round, one.variant)):
-            if round_ > done:
-                if not self._budget.holds_another_round(round_):
-                    return Ending("complete", f"the time budget ended after {done} of {plan.rounds} rounds")
-                self._budget.round_started()
-                done = round_
-            ending = await self._block(variant, round_, list(block), plan.rounds)
+    async def _look(self, target: Target) -> None:
+        """Compare a variant with the baseline, and check its answers; one that fails is measured no further."""
+        reason = await self._inspection.look(target, self._request_ended)
+        if reason is not None:
+            name = target.variant.name
+            self._out[name] = reason
+            self._say("check_failed", f"{name}: {reason}")
+            self._observer.note(f"{name} failed the output check: {reason}")
+
+    async def _open(self, name: str, *, round_: int) -> Target:
+        target = await self._lineup.open(name, round_=round_)
+        self._inspection.unchanged(target)
+        return target
+
+    async def _rounds(self, plan: Plan, trials: list[PlannedTrial]) -> Ending:
+        begun = {one.round for one in self._earlier.trials} if self._earlier is not None else set()
+        at, cut = 0, None
+        for _, group in groupby(trials, key=lambda one: (one.block, one.round, one.variant)):
+            block = list(group)
+            round_ = block[0].round
+            if round_ > at and cut is None:
+                if round_ not in begun and not self._budget.holds_another_round(round_):
+                    cut = f"the time budget ended after {round_ - 1} of {plan.rounds} rounds"
+                else:
+                    self._budget.round_started()
+                    at = round_
+            if block[0].variant in self._out or (cut is not None and not block[0].drift):
+                continue
+            ending = await self._block(block, plan)
             if ending is not None:
                 return ending
-        return Ending("complete", None)
+        return Ending("complete", cut)
 
-    async def _block(self, variant: str, round_: int, trials: list[PlannedTrial], rounds: int) -> Ending | None:
-        target = await self._open(variant, round_=round_)
+    async def _block(self, trials: list[PlannedTrial], plan: Plan) -> Ending | None:
+        name, round_ = trials[0].variant, trials[0].round
+        try:
+            target: Target | None = await self._open(name, round_=round_)
+        except TargetError as error:
+            return self._give_up("server_died", name, str(error))
         try:
             for planned in trials:
-                ending = self._ends_run(await self._trial(target, planned, rounds), target)
-                if ending is not None:
-                    return ending
+                if target is None:
+                    return self._give_up("server_died", name, "its server died more than once")
+                record = await self._trial(target, planned, plan)
+                if self._interrupted.is_set():
+                    return Ending("interrupted", f"during {record.trial}")
+                if self._is_silent(record):
+                    return self._give_up("gave_up", name, record.aborted or "no answer")
+                if record.server_alive is False:
+                    self._report_death(record, target)
+                    target = await self._lineup.revive(target, round_=round_)
         finally:
-            await self._release(target)
+            if target is not None:
+                await self._lineup.release(target)
+        return self._give_up("server_died", name, "its server died more than once") if target is None else None
+
+    def _report_death(self, record: TrialRecord, target: Target) -> None:
+        tail = target.log_tail(8)
+        said = f"; its log ends with:\n{tail}" if tail else ""
+        detail = f"the server of {record.variant} died during {record.trial}{said}"
+        self._say("server_died", detail)
+        self._observer.note(detail)
+
+    def _is_silent(self, record: TrialRecord) -> bool:
+        """Whether a variant has had no answer for several trials in a row on a server that lives."""
+        silent = record.server_alive is not False and record.aborted is not None and not record.segments
+        self._silent[record.variant] = self._silent.get(record.variant, 0) + 1 if silent else 0
+        return self._silent[record.variant] >= GIVE_UP_AFTER
+
+    def _give_up(self, what: str, name: str, reason: str) -> Ending | None:
+        """Go on without a variant; an ending where nothing is left to compare."""
+        self._out[name] = reason
+        self._say("given_up", f"{name}: {reason}")
+        self._observer.note(f"{name} is given up: {reason}")
+        left = [variant.name for variant in self._experiment.variants if variant.name not in self._out]
+        if name == self._experiment.baseline or left == [self._experiment.baseline] or not left:
+            return Ending(what, f"{name}: {reason}")
         return None
 
-    def _ends_run(self, record: TrialRecord, target: Target) -> Ending | None:
-        if self._interrupted.is_set():
-            return Ending("interrupted", f"during {record.trial}")
-        if record.server_alive is False:
-            tail = target.log_tail(8)
-            said = f"; its log ends with:\n{tail}" if tail else ""
-            return Ending("server_died", f"the server of {record.variant} died during {record.trial}{said}")
-        answered = record.aborted is None or bool(record.segments)
-        self._silent[record.variant] = 0 if answered else self._silent.get(record.variant, 0) + 1
-        if self._silent[record.variant] >= GIVE_UP_AFTER:
-            return Ending("gave_up", f"{record.variant}: {record.aborted}")
-        return None
-
-    async def _trial(self, target: Target, planned: PlannedTrial, rounds: int = 1) -> TrialRecord:
+    async def _trial(self, target: Target, planned: PlannedTrial, plan: Plan | None = None) -> TrialRecord:
         if self._script is None:
             raise RuntimeError("trials run after the workload is chosen")
         self._observer.trial_started(planned)
-        variant = target.variant
+        name = target.variant.name
         sampler = (
-            MemorySampler(target.pid, run=self._run, variant=variant.name, sink=self._writer.sample)
+            MemorySampler(target.pid, run=self._run, variant=name, sink=self._writer.sample)
             if target.pid is not None
             else None
         )
@@ -233,17 +300,8 @@ class Sweep:
             run_id=self._run,
             planned=planned,
             script=self._script,
-            starts=start_turns(
-                self._script.workload.depths, seed=self._experiment.seed, level=planned.level, rounds=rounds
-            )[max(planned.round, 1) - 1],
-            bench=Bench(
-                chat=ChatClient(target.transport, self._experiment.deadlines, self._request_ended),
-                control=target.control,
-                model=target.model,
-                alive=target.alive,
-                stamps=target.transport.stamps,
-                take_lags_ns=target.transport.take_lags_ns,
-            ),
+            starts=_starts(self._script, planned, plan),
+            bench=bench_of(target, self._experiment, self._request_ended),
             interrupted=self._interrupted,
         )
         if sampler is not None:
@@ -260,52 +318,14 @@ class Sweep:
     def _request_ended(self, record: RequestRecord, events: list[TokenEvent]) -> None:
         self._observer.request(self._writer.request(record, events))
 
-    async def _open(self, name: str, *, round_: int) -> Target:
-        """The server of a variant, ready. One that ran already is opened once and kept."""
-        if name in self._running:
-            return self._running[name]
-        variant = next(variant for variant in self._experiment.variants if variant.name == name)
-        number = self._starts.get(name, 0)
-        self._starts[name] = number + 1
-        target = await self._unless_interrupted(
-            open_target(
-                variant,
-                self._experiment,
-                log_path=self._writer.log_path(f"{name}-{number}"),
-                on_wait=self._observer.waiting,
-                probe=number == 0,
-            )
-        )
-        if not isinstance(variant, LaunchVariant):
-            self._running[name] = target
-        start = target.describe(run=self._run, round_=round_)
-        self._writer.start(start)
-        self._observer.server(start)
-        return target
-
-    async def _release(self, target: Target) -> None:
-        if target.variant.name not in self._running:
-            await target.close()
-
-    async def _unless_interrupted(self, awaitable: Awaitable[_T]) -> _T:
-        """Await, but stop at Ctrl-C."""
-        task = asyncio.ensure_future(awaitable)
-        stop = asyncio.create_task(self._interrupted.wait())
-        try:
-            await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-                raise RunInterruptedError("interrupted while a server was starting")
-            return task.result()
-        finally:
-            stop.cancel()
-
     def _say(self, what: str, detail: str | None = None) -> None:
         self._writer.journal(JournalEntry(at_ns=time.monotonic_ns(), what=what, detail=detail))
 
 
-def _why(context: int | None) -> str:
-    if context is None:
-        return "because the server doesn't say how much context a slot has"
-    return f"the largest built-in one for agents that fits {context} tokens of context a slot"
+def _starts(script: Script, planned: PlannedTrial, plan: Plan | None) -> list[tuple[int, int]]:
+    """Session and turn with which each agent of a trial begins; pilots take those of the first round."""
+    round_ = max(planned.work_round, 1)
+    drawn = (plan.drawn_rounds or plan.rounds) if plan is not None else 1
+    return start_turns(
+        script.workload.depths, seed=script.seed, level=planned.level, rounds=drawn, upto=max(round_, drawn)
+    )[round_ - 1]

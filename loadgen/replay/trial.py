@@ -15,7 +15,8 @@ from loadgen.client.control import Health
 from loadgen.records.manifest import PlannedTrial
 from loadgen.records.model import ClientReading, CounterReading, TrialRecord
 from loadgen.replay.agent import Agent, Script
-from loadgen.replay.board import Bench, Board
+from loadgen.replay.bench import Bench
+from loadgen.replay.board import Board
 from loadgen.telemetry.client_lag import LagProbe
 
 IDLE_WAIT_S = 30.0
@@ -78,6 +79,8 @@ class Trial:
             counters_before=before,
             counters_after=after,
             client=client,
+            attempt=planned.attempt,
+            drift=planned.drift,
         )
 
     async def _play(self, board: Board) -> None:

@@ -31,16 +31,32 @@ def test_running_servers_alternate_at_every_level() -> None:
     assert {pair[0].variant for pair in pairs} == {"a", "b"}
 
 
-@given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 99), st.booleans())
+@given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 99), st.booleans(), st.sets(st.sampled_from(["v0", "v1"])))
 def test_every_round_holds_every_variant_at_every_level_once(
-    variants: int, rounds: int, seed: int, alternate: bool
+    variants: int, rounds: int, seed: int, alternate: bool, fresh: set[str]
 ) -> None:
     """A round is the unit of paired comparison: nothing is missing from it and nothing twice in it."""
     names, levels = [f"v{i}" for i in range(variants)], [1, 2, 5]
-    plan = blocks(names, levels, rounds=rounds, seed=seed, alternate=alternate)
+    plan = blocks(names, levels, rounds=rounds, seed=seed, alternate=alternate, fresh=fresh)
     seen = [(b.round, b.variant, level) for b in plan for level in b.levels]
     assert sorted(seen) == sorted((r, n, lv) for r in range(1, rounds + 1) for n in names for lv in levels)
-    assert plan == blocks(names, levels, rounds=rounds, seed=seed, alternate=alternate)
+    longer = blocks(names, levels, rounds=rounds + 2, seed=seed, alternate=alternate, fresh=fresh)
+    assert longer[: len(plan)] == plan
+
+
+def test_more_than_two_variants_are_shuffled_and_then_reversed() -> None:
+    """Of two rounds the second is the first in reverse order: each variant stands early as often as late."""
+    order = [b.variant for b in blocks(["a", "b", "c", "d"], [1], rounds=4, seed=5)]
+    assert order[:4] == order[4:8][::-1]
+    assert order[8:12] == order[12:16][::-1]
+    assert order[:4] != order[8:12]
+
+
+def test_a_fresh_variant_is_started_for_every_level() -> None:
+    """Its block is cut, in the same order of levels as the other variant's."""
+    first, *rest = blocks(["off", "mod"], [1, 2, 4], rounds=1, seed=1, fresh=["mod"])
+    assert len(first.levels) == 3
+    assert [b.levels for b in rest] == [(level,) for level in first.levels]
 
 
 @pytest.mark.parametrize(("level", "turn_s", "turns"), [(1, 10.0, 64), (8, 10.0, 8), (16, 10.0, 8), (8, 0.5, 40)])

@@ -143,3 +143,26 @@ def test_kill_9_loses_no_finished_request(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path / "run"), str(root)], check=False)
     assert [one.turn for one in read_run(tmp_path / "run").requests] == list(range(100))
+
+
+def test_a_resumed_folder_is_written_on(tmp_path: Path) -> None:
+    """Records of the second writer stand behind those of the first, events of one trial included."""
+    writer = RunWriter(tmp_path / "run")
+    writer.manifest(manifest())
+    first = writer.request(request(token_events=2), events(5, 9))
+    writer.close()
+    writer = RunWriter.resume(tmp_path / "run")
+    second = writer.request(request(token_events=1), events(7))
+    writer.close()
+    run = read_run(tmp_path / "run")
+    assert run.requests == [first, second]
+    assert [list(run.events(one)) for one in run.requests] == [events(5, 9), events(7)]
+
+
+def test_two_writers_never_share_a_folder(tmp_path: Path) -> None:
+    """Resuming a run that is still going on is refused, and possible as soon as it has ended."""
+    writer = RunWriter(tmp_path / "run")
+    with pytest.raises(RunFolderError, match="another loadgen is writing to"):
+        RunWriter.resume(tmp_path / "run")
+    writer.close()
+    RunWriter.resume(tmp_path / "run").close()

@@ -1,11 +1,9 @@
-"""The pilot turns measured turn times into a plan."""
+"""The pilot measures how long turns take."""
 
 from typing import Any
 
-from loadgen.experiment.model import Experiment
-from loadgen.experiment.schedule import floor_turns
 from loadgen.records.model import Segment, TrialRecord
-from loadgen.replay.pilot import pilot_levels, pilot_trial, plan_run, turn_seconds
+from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
 
 
 def trial(level: int, seconds: float, turns: int, **changes: Any) -> TrialRecord:
@@ -18,16 +16,6 @@ def trial(level: int, seconds: float, turns: int, **changes: Any) -> TrialRecord
         "counters_after": None, "client": None,
     }  # fmt: skip
     return TrialRecord(**(values | changes))
-
-
-def experiment(**changes: Any) -> Experiment:
-    """Two launched variants over four levels."""
-    values: dict[str, Any] = {
-        "variants": [{"kind": "launch", "name": name, "program": "p"} for name in ("off", "mtp")],
-        "baseline": "off",
-        "levels": (1, 2, 4, 8),
-    }
-    return Experiment(**(values | changes))
 
 
 def test_the_pilot_visits_both_ends() -> None:
@@ -49,21 +37,3 @@ def test_an_aborted_pilot_tells_nothing() -> None:
     """Turn times from failures would plan a run of failures."""
     assert turn_seconds([trial(1, 2.0, 4), trial(8, 1.9, 1, aborted="x")], [1, 8]) is None
     assert turn_seconds([trial(1, 2.0, 4, segments=[])], [1]) is None
-
-
-def test_without_a_pilot_one_short_round_shows_what_fails() -> None:
-    """A server that answers nothing gets one round of the shortest trials."""
-    plan = plan_run(experiment(), None, left_s=900, block_s=1.0)
-    assert plan.rounds == 1
-    assert sorted((t.level, t.turns_per_agent) for t in plan.trials if t.variant == "off") == [
-        (level, floor_turns(level)) for level in (1, 2, 4, 8)
-    ]
-    assert all(t.short for t in plan.trials)
-
-
-def test_trials_of_a_plan_are_numbered_in_their_order() -> None:
-    """Every trial has its own name and position."""
-    plan = plan_run(experiment(), dict.fromkeys((1, 2, 4, 8), 1.0), left_s=900, block_s=1.0)
-    assert [t.order for t in plan.trials] == list(range(len(plan.trials)))
-    assert len({t.trial for t in plan.trials}) == len(plan.trials) == plan.rounds * 8
-    assert plan.turn_s == {"1": 1.0, "2": 1.0, "4": 1.0, "8": 1.0}

@@ -1,0 +1,158 @@
+"""The plan of a run: its trials in order, fixed before round 1; and what is left of it when a run is resumed."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from loadgen.experiment.arrangement import alternates, needs_fresh_server, stays_open
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.schedule import Fit, blocks, fit, floor_turns, trial_id, trial_s
+from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.model import TrialRecord
+
+
+def plan_run(
+    experiment: Experiment, names: Sequence[str], turn_s: Mapping[int, float] | None, *, left_s: float, open_s: float
+) -> Plan:
+    """The plan: rounds and trial lengths that fit the time left, in their order.
+
+    A pilot without answers gives one round of the shortest trials: enough to show what fails.
+
+    Args:
+        experiment: what to run.
+        names: the variants that are measured, in the order of the experiment.
+        turn_s: seconds a turn and agent by level, from the pilot.
+        left_s: seconds left of the time budget.
+        open_s: seconds that bringing up the baseline took.
+    """
+    if turn_s is None:
+        turns = {level: floor_turns(level) for level in experiment.levels}
+        return _plan(experiment, names, 1, turns, dict.fromkeys(turns, True))
+    fitted = _fit(experiment, names, turn_s, left_s=left_s, open_s=open_s)
+    extra_s = 0.0
+    if experiment.drift_check and fitted.rounds > 1:
+        first = blocks(names, sorted(fitted.turns), rounds=1, seed=experiment.seed)[0].levels[0]
+        extra_s = open_s + trial_s(fitted.turns[first], turn_s[first])
+        fitted = _fit(experiment, names, turn_s, left_s=max(0.0, left_s - extra_s), open_s=open_s)
+    plan = _plan(experiment, names, fitted.rounds, fitted.turns, fitted.short)
+    return msgspec.structs.replace(
+        plan,
+        dropped_levels=list(fitted.dropped_levels),
+        estimated_s=fitted.estimated_s + extra_s,
+        turn_s={str(level): seconds for level, seconds in sorted(turn_s.items())},
+    )
+
+
+def _fit(
+    experiment: Experiment, names: Sequence[str], turn_s: Mapping[int, float], *, left_s: float, open_s: float
+) -> Fit:
+    """Where variants alternate, bringing one up costs time before every trial, else once a block."""
+    chosen = [variant for variant in experiment.variants if variant.name in names]
+    if alternates(experiment):
+        every = sum(not stays_open(variant, experiment) for variant in chosen) / len(chosen)
+    else:
+        every = sum(map(needs_fresh_server, chosen)) / len(chosen)
+    block_s = 0.0 if alternates(experiment) else open_s * (1 - every)
+    return fit(
+        turn_s,
+        variants=len(names),
+        budget_s=left_s,
+        block_s=block_s,
+        switch_s=open_s * every,
+        rounds=experiment.rounds,
+    )
+
+
+def _plan(
+    experiment: Experiment, names: Sequence[str], rounds: int, turns: Mapping[int, int], short: Mapping[int, bool]
+) -> Plan:
+    order = blocks(
+        names,
+        sorted(turns),
+        rounds=rounds,
+        seed=experiment.seed,
+        alternate=alternates(experiment),
+        fresh=[variant.name for variant in experiment.variants if needs_fresh_server(variant)],
+    )
+    placed = [(index, block.round, block.variant, level) for index, block in enumerate(order) for level in block.levels]
+    trials = [
+        PlannedTrial(
+            trial=trial_id(round_, variant, level),
+            round=round_,
+            variant=variant,
+            level=level,
+            order=position,
+            turns_per_agent=turns[level],
+            short=short[level],
+            block=block,
+        )
+        for position, (block, round_, variant, level) in enumerate(placed)
+    ]
+    if experiment.drift_check and rounds > 1:
+        trials.append(_drift_check(trials))
+    return Plan(rounds=rounds, trials=trials, dropped_levels=[], estimated_s=0.0, turn_s={}, drawn_rounds=rounds)
+
+
+def _drift_check(trials: Sequence[PlannedTrial]) -> PlannedTrial:
+    """The first trial once more, in a block of its own after all others."""
+    first = trials[0]
+    return msgspec.structs.replace(
+        first,
+        trial=trial_id(0, first.variant, first.level),
+        round=0,
+        order=trials[-1].order + 1,
+        block=trials[-1].block + 1,
+        drift=True,
+    )
+
+
+def extended(plan: Plan, experiment: Experiment, rounds: int) -> Plan:
+    """The plan with more rounds: those planned stay as they are, and the drift check goes to the new end."""
+    cells = {(trial.variant, trial.level): trial for trial in plan.trials if not trial.drift}
+    names = [variant.name for variant in experiment.variants if any(name == variant.name for name, _ in cells)]
+    turns = {level: trial.turns_per_agent for (_, level), trial in cells.items()}
+    short = {level: trial.short for (_, level), trial in cells.items()}
+    longer = _plan(experiment, names, rounds, turns, short)
+    return msgspec.structs.replace(
+        longer,
+        dropped_levels=plan.dropped_levels,
+        estimated_s=plan.estimated_s * rounds / plan.rounds,
+        turn_s=plan.turn_s,
+        drawn_rounds=plan.drawn_rounds or plan.rounds,
+    )
+
+
+def remaining(plan: Plan, done: Sequence[TrialRecord], used: Collection[str]) -> list[PlannedTrial]:
+    """The trials of a plan that are missing or incomplete, in their order; the drift check whenever any other is.
+
+    `used` are the names of all trials that left a trace: a trial that is done again gets a name of its own, so that
+    nothing of the first attempt is mixed into it.
+    """
+    whole = {
+        (trial.round, trial.variant, trial.level, trial.drift)
+        for trial in done
+        if trial.complete and trial.aborted is None and trial.server_alive is not False
+    }
+    left = [one for one in plan.trials if (one.round, one.variant, one.level, one.drift) not in whole]
+    if left and not left[-1].drift and plan.trials[-1].drift:
+        left.append(plan.trials[-1])
+    return [unused(one, used) for one in left]
+
+
+def unused(planned: PlannedTrial, used: Collection[str]) -> PlannedTrial:
+    """The trial under a name that has left no trace yet."""
+    attempt, name = planned.attempt, planned.trial
+    while name in used:
+        attempt += 1
+        name = f"{planned.trial}.{attempt}"
+    return msgspec.structs.replace(planned, trial=name, attempt=attempt)
+
+
+def measured_rounds(plan: Plan, done: Sequence[TrialRecord], names: Collection[str]) -> Plan:
+    """What was carried out of a plan, to be carried out again: its rounds that were begun, of the variants `names`."""
+    last = max((trial.round for trial in done), default=0) or plan.rounds
+    trials = [
+        msgspec.structs.replace(one, order=order)
+        for order, one in enumerate(one for one in plan.trials if one.round <= last and one.variant in names)
+    ]
+    return msgspec.structs.replace(plan, rounds=last, trials=trials, drawn_rounds=plan.drawn_rounds or plan.rounds)

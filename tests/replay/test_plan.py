@@ -1,0 +1,177 @@
+"""The plan fits the time, repeats its first trial at the end, and says what is left of it."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.schedule import floor_turns
+from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.model import TrialRecord
+from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
+
+NAMES = ("off", "mtp")
+LEVELS = (1, 2, 4, 8)
+
+
+def experiment(**changes: Any) -> Experiment:
+    """Two launched variants over four levels."""
+    values: dict[str, Any] = {
+        "variants": [{"kind": "launch", "name": name, "program": "p", "args": (name,)} for name in NAMES],
+        "baseline": "off",
+        "levels": LEVELS,
+    }
+    return Experiment(**(values | changes))
+
+
+def plan(asked: Experiment | None = None, *, left_s: float = 900, open_s: float = 1.0, turn_s: float = 1.0) -> Plan:
+    """A plan with one pilot time for all levels."""
+    asked = asked or experiment()
+    return plan_run(asked, NAMES, dict.fromkeys(asked.levels, turn_s), left_s=left_s, open_s=open_s)
+
+
+def record(planned: PlannedTrial, **changes: Any) -> TrialRecord:
+    """The record of a planned trial that ran to its end."""
+    values: dict[str, Any] = {
+        "run": "run", "trial": planned.trial, "round": planned.round, "variant": planned.variant,
+        "level": planned.level, "order": planned.order, "turns_per_agent": planned.turns_per_agent, "short": True,
+        "start_ns": 0, "measured_ns": 0, "end_ns": 1, "complete": True, "aborted": None, "server_alive": True,
+        "segments": [], "counters_before": None, "counters_after": None, "client": None, "attempt": planned.attempt,
+        "drift": planned.drift,
+    }  # fmt: skip
+    return TrialRecord(**(values | changes))
+
+
+def test_without_a_pilot_one_short_round_shows_what_fails() -> None:
+    """A server that answers nothing gets one round of the shortest trials, and no drift check."""
+    made = plan_run(experiment(), NAMES, None, left_s=900, open_s=1.0)
+    assert made.rounds == 1
+    assert sorted((t.level, t.turns_per_agent) for t in made.trials if t.variant == "off") == [
+        (level, floor_turns(level)) for level in LEVELS
+    ]
+    assert all(t.short and not t.drift for t in made.trials)
+
+
+def test_trials_of_a_plan_are_numbered_in_their_order() -> None:
+    """Every trial has its own name and position, and its block is one server start."""
+    made = plan()
+    assert [t.order for t in made.trials] == list(range(len(made.trials)))
+    assert len({t.trial for t in made.trials}) == len(made.trials) == made.rounds * 8 + 1
+    assert made.turn_s == {"1": 1.0, "2": 1.0, "4": 1.0, "8": 1.0}
+    assert len({t.block for t in made.trials}) == made.rounds * 2 + 1
+    assert all(len({t.variant for t in made.trials if t.block == block}) == 1 for block in range(made.rounds * 2))
+
+
+def test_the_first_trial_is_repeated_at_the_end() -> None:
+    """The drift check stands outside the rounds and plays the work of the first one."""
+    made = plan(experiment(rounds=3))
+    first, last = made.trials[0], made.trials[-1]
+    assert (last.variant, last.level, last.turns_per_agent) == (first.variant, first.level, first.turns_per_agent)
+    assert (last.round, last.work_round, last.drift) == (0, 1, True)
+    assert last.trial == f"drift-{first.variant}-c{first.level}"
+    assert sum(t.drift for t in made.trials) == 1
+
+
+def test_the_drift_check_can_be_left_out() -> None:
+    """With --no-drift-check every trial belongs to a round."""
+    assert not any(t.drift for t in plan(experiment(rounds=3, drift_check=False)).trials)
+
+
+def test_time_for_the_drift_check_is_set_aside() -> None:
+    """The estimate of a plan holds the drift check and stays inside what is left."""
+    made = plan(left_s=400, turn_s=0.5)
+    assert made.estimated_s <= 400
+
+
+def test_a_restart_at_every_level_alternates_the_variants() -> None:
+    """With --restart-per-level every trial is a block: the two of a pair are neighbours in time."""
+    made = plan(experiment(rounds=2, restart_per_level=True))
+    trials = [t for t in made.trials if not t.drift]
+    assert [t.block for t in trials] == list(range(16))
+    assert all({a.variant, b.variant} == set(NAMES) for a, b in zip(trials[::2], trials[1::2], strict=True))
+    assert all(a.level == b.level for a, b in zip(trials[::2], trials[1::2], strict=True))
+
+
+def test_a_fresh_variant_gets_a_start_for_every_trial() -> None:
+    """ngram-mod keeps what it learned, so its block is cut into one start a level; the other variant keeps its own."""
+    variants = [
+        {"kind": "launch", "name": "off", "program": "p"},
+        {"kind": "launch", "name": "mtp", "program": "p", "args": ("--spec-type", "ngram-mod")},
+    ]
+    made = plan(experiment(rounds=1, variants=variants))
+    by_block: dict[int, list[str]] = {}
+    for t in made.trials:
+        by_block.setdefault(t.block, []).append(t.variant)
+    assert sorted(map(len, by_block.values())) == [1, 1, 1, 1, 4]
+
+
+def test_starts_before_every_trial_shorten_the_trials() -> None:
+    """A server that takes a minute to start leaves less of the budget for turns when it is restarted at every level."""
+    slow = plan(experiment(restart_per_level=True), left_s=3600, open_s=60.0)
+    quick = plan(experiment(), left_s=3600, open_s=60.0)
+    assert sum(t.turns_per_agent for t in slow.trials) < sum(t.turns_per_agent for t in quick.trials)
+
+
+def test_what_is_left_is_what_is_missing_or_incomplete() -> None:
+    """Whole trials are kept; an aborted one, one whose server died and missing ones are done again, in order."""
+    made = plan(experiment(rounds=2))
+    done = [
+        record(made.trials[0]),
+        record(made.trials[1], complete=False, aborted="interrupted"),
+        record(made.trials[2]),
+        record(made.trials[3], server_alive=False),
+    ]
+    used = {one.trial for one in done} | {made.trials[4].trial}
+    left = remaining(made, done, used)
+    assert [one.trial for one in left[:3]] == [f"{made.trials[i].trial}.2" for i in (1, 3, 4)]
+    assert [one.attempt for one in left[:4]] == [2, 2, 2, 1]
+    assert [one.order for one in left] == [1, *range(3, 17)]
+
+
+def test_a_whole_run_leaves_nothing() -> None:
+    """Nothing is missing where every trial is there, invalid ones included: validity is no reason to measure again."""
+    made = plan(experiment(rounds=2))
+    assert remaining(made, [record(one) for one in made.trials], {one.trial for one in made.trials}) == []
+
+
+def test_the_drift_check_is_done_again_behind_other_trials() -> None:
+    """It says something about the end of the run only when it stands there."""
+    made = plan(experiment(rounds=2))
+    done = [record(one) for one in made.trials if one.order != 5]
+    left = remaining(made, done, {one.trial for one in made.trials if one.order != 5})
+    assert [(one.trial, one.attempt) for one in left] == [
+        (made.trials[5].trial, 1),
+        (f"{made.trials[-1].trial}.2", 2),
+    ]
+
+
+@pytest.mark.parametrize(("used", "attempt"), [((), 1), ((1,), 2), ((1, 2, 3), 4), ((2, 3), 1)])
+def test_a_trial_done_again_gets_the_first_free_name(used: tuple[int, ...], attempt: int) -> None:
+    """Nothing of an earlier attempt, killed or whole, is mixed into a later one."""
+    one = plan(experiment(rounds=1)).trials[0]
+    names = {one.trial if number == 1 else f"{one.trial}.{number}" for number in used}
+    again = unused(one, names)
+    assert again.attempt == attempt
+    assert again.trial not in names
+
+
+def test_more_rounds_leave_the_planned_ones_as_they_are() -> None:
+    """A resumed run with more rounds keeps order, names and draws of the first ones."""
+    made = plan(experiment(rounds=3))
+    longer = extended(made, experiment(rounds=3), 6)
+    whole = [one for one in made.trials if not one.drift]
+    assert longer.trials[: len(whole)] == whole
+    assert (longer.rounds, longer.drawn_rounds) == (6, 3)
+    assert len(longer.trials) == 6 * 8 + 1
+    assert longer.trials[-1].drift
+
+
+def test_a_repeated_plan_has_the_rounds_that_were_run() -> None:
+    """Rounds that the first run's budget cut off are not repeated, nor variants that are out."""
+    made = plan(experiment(rounds=4))
+    done = [record(one) for one in made.trials if one.round in (1, 2)]
+    again = measured_rounds(made, done, NAMES)
+    assert again.rounds == 2
+    assert [one.trial for one in again.trials] == [one.trial for one in made.trials if one.round <= 2]
+    assert [one.order for one in again.trials] == list(range(17))
+    assert {one.variant for one in measured_rounds(made, done, ["off"]).trials} == {"off"}
