@@ -1,6 +1,8 @@
 """How the servers of two variants differ beside speculation, from what they said of themselves."""
 
-from collections.abc import Collection
+import math
+import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -10,12 +12,47 @@ from loadgen.records.model import ServerFacts
 VOIDS = ("model", "slots", "context_per_slot", "cache", "sampling", "chat_template")
 """A difference in one of these makes it a comparison of two different things: it stops the run unless allowed."""
 
+NOT_GIVEN = "not given"
+"""A setting that a server's command could name and doesn't: the server's default holds, whichever it is."""
+
 _SETTINGS = {
-    "cache": ("cache_prompt", "cache_ram_mib", "ctx_checkpoints", "cache_reuse"),
+    "cache": ("cache_prompt", "cache_ram_mib", "ctx_checkpoints", "cache_reuse", "swa_full"),
     "kv": ("kv_unified", "cache_type_k", "cache_type_v", "flash_attn"),
     "threads": ("threads", "threads_batch"),
-    "batch": ("batch", "ubatch"),
+    "batch": ("batch", "ubatch", "cont_batching"),
 }
+
+_DEFAULTS = {
+    "cache_prompt": True,
+    "cache_ram_mib": 8192,
+    "ctx_checkpoints": 32,
+    "cache_reuse": 0,
+    "swa_full": False,
+    "cache_type_k": "f16",
+    "cache_type_v": "f16",
+    "batch": 2048,
+    "ubatch": 512,
+    "cont_batching": True,
+}
+"""llama-server's documented defaults (b11549), used for one thing: a setting given with its default value is no
+difference from one not given. Defaults that depend on the machine or on other arguments are left out: there, not given
+differs from nothing."""
+
+_ADVICE = {
+    "model": "both servers must load the same file",
+    "slots": "give both the same -np",
+    "context_per_slot": "give both the same -c and -np",
+    "cache": "give both the same cache arguments (--cache-prompt, --cache-ram, --ctx-checkpoints, --cache-reuse)",
+    "sampling": "start both with the same sampling arguments",
+    "chat_template": "give both the same --chat-template or --chat-template-file",
+    "kv": "give both the same -kvu, -ctk, -ctv and -fa",
+    "threads": "give both the same -t and -tb",
+    "batch": "give both the same -b and -ub",
+    "build": "run both with the same llama-server",
+}
+
+_SHOWN = 12
+"""Characters of a digest: enough to tell two apart."""
 
 
 class ServerDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +73,36 @@ def differences(baseline: ServerFacts, variant: ServerFacts, *, meant: Collectio
     ]
 
 
+def voiding(found: Sequence[ServerDifference], allowed: Collection[str]) -> list[ServerDifference]:
+    """The differences that stop a run: they void a comparison, and nobody allowed them."""
+    return [one for one in found if one.voids and one.field not in allowed]
+
+
+def explain(baseline: str, variant: str, found: Sequence[ServerDifference]) -> list[str]:
+    """A sentence for each difference between the servers of the variants so named; those that void say what to do."""
+    return [_sentence(baseline, variant, one) for one in found]
+
+
+def _sentence(baseline: str, variant: str, one: ServerDifference) -> str:
+    name = one.field.replace("_", " ")
+    text = f"{baseline} and {variant} differ in {name} ({_shown(one.baseline)} and {_shown(one.variant)})"
+    if not one.voids:
+        return f"{text}."
+    return f"{text}: {_ADVICE[one.field]}, or allow it with --allow-different {one.field}."
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value):
+        return value[:_SHOWN]
+    return str(value)
+
+
 def _pairs(baseline: ServerFacts, variant: ServerFacts) -> list[tuple[str, Any, Any]]:
     out = [
         ("model", *_model(baseline, variant)),
@@ -45,19 +112,30 @@ def _pairs(baseline: ServerFacts, variant: ServerFacts) -> list[tuple[str, Any, 
         ("chat_template", *_known(baseline.chat_template, variant.chat_template)),
         ("build", *_known(baseline.build, variant.build)),
     ]
-    for name, settings in _SETTINGS.items():
-        ours, theirs = _common(baseline.settings, variant.settings)
-        out.append((name, _only(ours, settings), _only(theirs, settings)))
+    ours, theirs = _common(baseline.settings, variant.settings)
+    out += [(name, _only(ours, settings), _only(theirs, settings)) for name, settings in _SETTINGS.items()]
     return out
 
 
 def _model(baseline: ServerFacts, variant: ServerFacts) -> tuple[Any, Any]:
-    """The strongest evidence that both sides have: content, then size. A name alone is an alias and proves nothing."""
-    for name in ("model_digest", "model_bytes", "model_path"):
+    """The strongest evidence that both sides have: content, then size, then the file's name.
+
+    A folder proves nothing, for two machines keep the same file in two places, and the name that a server answers to is
+    an alias. What is shown is what tells the two apart.
+    """
+    for name, of in (("model_digest", str), ("model_bytes", int), ("model_path", _file_name)):
         ours, theirs = getattr(baseline, name), getattr(variant, name)
-        if ours is not None and theirs is not None:
-            return (None, None) if ours == theirs else (baseline.model_path or ours, variant.model_path or theirs)
+        if ours is None or theirs is None:
+            continue
+        if of(ours) == of(theirs):
+            return None, None
+        paths = baseline.model_path, variant.model_path
+        return paths if None not in paths and paths[0] != paths[1] else (ours, theirs)
     return None, None
+
+
+def _file_name(path: str) -> str:
+    return re.split(r"[/\\]", path)[-1]
 
 
 def _known(ours: Any, theirs: Any) -> tuple[Any, Any]:
@@ -66,8 +144,19 @@ def _known(ours: Any, theirs: Any) -> tuple[Any, Any]:
 
 def _common(ours: dict[str, Any] | None, theirs: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Where two objects differ, among the names that both have."""
-    names = [name for name in ours or {} if name in (theirs or {}) and (ours or {})[name] != (theirs or {})[name]]
-    return {name: (ours or {})[name] for name in names}, {name: (theirs or {})[name] for name in names}
+    mine, other = ours or {}, theirs or {}
+    names = [name for name in mine if name in other and not _alike(name, mine[name], other[name])]
+    return {name: mine[name] for name in names}, {name: other[name] for name in names}
+
+
+def _alike(name: str, ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, float) and isinstance(theirs, int | float):
+        # One build prints 0.8, another 0.800000011920929: the same single-precision number.
+        return math.isclose(ours, theirs, rel_tol=1e-6)
+    if NOT_GIVEN in (ours, theirs) and ours != theirs:
+        given = theirs if ours == NOT_GIVEN else ours
+        return name not in _DEFAULTS or bool(_DEFAULTS[name] == given)
+    return bool(ours == theirs)
 
 
 def _only(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:

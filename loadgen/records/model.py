@@ -245,19 +245,21 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     speculative: bool | None
     """What `/slots[].speculative` says."""
     drafted: int | None
-    """Tokens drafted in the probe request; null when the probe reported none or was not sent."""
+    """Tokens drafted in the probe request: 0 when it was answered without drafts, null when it was not sent, was not
+    answered, or the server doesn't say."""
     sampling: dict[str, Any] | None
-    """The server's own sampling defaults, as `/props` shows them."""
+    """The server's own sampling defaults, as `/props` shows them, without what speaks of speculation or one request."""
     model_bytes: int | None = None
     """Size of the model file (all of a split one), where it can be read from here."""
     model_digest: str | None = None
-    """SHA-256 of the head and the tail of the model file: tells files apart without reading gigabytes."""
+    """SHA-256 of size, head and tail of the model file: tells files apart without reading gigabytes."""
     chat_template: str | None = None
     """SHA-256 of the chat template."""
     tokenizer: bool | None = None
     """Whether `/tokenize` answers."""
     settings: dict[str, Any] | None = None
-    """KV mode, caches, threads and batch sizes by name, as far as the command or the load log tells."""
+    """KV mode, caches, threads and batch sizes by name, as far as the load log or the command tells: absent where
+    neither does, `not given` where the command could and doesn't."""
     drafted_plain: int | None = None
     """For fields of a request that switch speculation: tokens drafted in the same probe without these fields."""
 
