@@ -4,13 +4,15 @@ from typing import Any
 
 import msgspec
 
+from loadgen.analysis.course import course
+from loadgen.analysis.trial import superseded_trials
 from loadgen.records.model import ServerStart
 from loadgen.records.run import Run
 
 
 def setup(run: Run) -> dict[str, Any]:
     """Host, servers and workload as the run recorded them, and how the run ended."""
-    endings = [entry for entry in run.journal if entry.what != "started"]
+    went = course(run.journal)
     return {
         "started_at": run.manifest.started_at,
         "host": run.manifest.host,
@@ -18,8 +20,9 @@ def setup(run: Run) -> dict[str, Any]:
         "random_weights": run.manifest.random_weights,
         "rounds_planned": run.plan.rounds if run.plan is not None else None,
         "servers": _servers(run),
-        "ended": endings[-1].what if endings else None,
-        "ended_detail": endings[-1].detail if endings else None,
+        "superseded_trials": superseded_trials(run),
+        "ended": went.ended,
+        "ended_detail": went.detail,
     }
 
 

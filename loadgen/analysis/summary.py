@@ -4,13 +4,18 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from loadgen.analysis.caveats import caveats, length_ratio
+from loadgen.analysis import pairs
+from loadgen.analysis.caveats import caveats
 from loadgen.analysis.cell import cell, outcomes, token_count_mismatches, token_sources
-from loadgen.analysis.comparison import Comparison, compare, log_ratios, noise_floor, speedup
-from loadgen.analysis.crossover import crossover
+from loadgen.analysis.course import course, given_up
+from loadgen.analysis.diagnostic import Diagnostic, diagnostics
+from loadgen.analysis.drift import drift, drift_warning
+from loadgen.analysis.evidence import Evidence
 from loadgen.analysis.memory import memory
+from loadgen.analysis.output_check import output_check_summary
+from loadgen.analysis.server_differences import server_differences
 from loadgen.analysis.setup import setup
-from loadgen.analysis.trial import Trial, trials_of
+from loadgen.analysis.trial import Trial, repeated_trial, trials_of
 from loadgen.analysis.validity import ClientState, Reason, client_state, reasons, receive_lag_p99_ns
 from loadgen.analysis.verdict import verdict
 from loadgen.records.run import Run
@@ -27,46 +32,78 @@ def summarise(run: Run) -> dict[str, Any]:
 
     Equal runs give equal documents. Every number is finite; what was not measured is null.
     """
-    names = variants_of(run)
-    baseline = str(run.manifest.experiment.get("baseline", names[0] if names else ""))
-    min_effect = float(run.manifest.experiment.get("min_effect", _MIN_EFFECT))
-    off = _off_variants(run, baseline)
-    every = trials_of(run)
-    why = {trial.record.trial: reasons(trial, off=trial.record.variant in off) for trial in every}
+    experiment, names = run.manifest.experiment, variants_of(run)
+    baseline = str(experiment.get("baseline", names[0] if names else ""))
+    off = _must_not_draft(run, baseline)
+    every, repeated = trials_of(run), repeated_trial(run)
+    judged = every if repeated is None else [*every, repeated]
+    why = {trial.record.trial: reasons(trial, off=trial.record.variant in off) for trial in judged}
     tried = _by_cell(every, names)
     valid = {key: [trial for trial in trials if not why[trial.record.trial]] for key, trials in tried.items()}
-    cells = [_cell_entry(key, trials, valid[key], off=key[0] in off) for key, trials in tried.items()]
-    comparisons = _comparisons(valid, baseline, min_effect)
-    crossovers = _crossovers(comparisons)
-    memories = [memory(name, run.starts, run.samples) for name in names]
+    compared = pairs.comparisons(valid, baseline, float(experiment.get("min_effect", _MIN_EFFECT)))
+    noise = pairs.noise(valid, baseline)
+    drifted = drift(None if repeated is None or why[repeated.record.trial] else repeated, valid, noise)
+    evidence = Evidence(
+        baseline=baseline,
+        variants=names,
+        comparisons=compared,
+        crossovers=pairs.crossovers(compared),
+        cells=[_cell_entry(key, trials, valid[key], off=key[0] in off) for key, trials in tried.items()],
+        memory=[memory(name, run.starts, run.samples) for name in names],
+        noise=noise,
+        output_check=output_check_summary(run),
+        check_asked=experiment.get("check_output", "off") != "off",
+        given_up=given_up(run),
+        diagnostics=diagnostics(run),
+        random_weights=run.manifest.random_weights,
+        aa=bool(experiment.get("aa")),
+    )
     return {
         "schema": SCHEMA,
-        "run": {
-            "id": run.manifest.run,
-            "workload": run.manifest.workload.name,
-            "baseline": baseline,
-            "complete": any(entry.what == "complete" for entry in run.journal),
-            "tool_version": run.manifest.tool_version,
-        },
+        "run": _run_entry(run, baseline),
         "setup": setup(run),
-        "cells": cells,
-        "comparisons": [comparison.as_json() for comparison in comparisons],
-        "latency_comparisons": _latency_comparisons(valid, baseline),
-        "crossovers": crossovers,
-        "noise": _noise(valid, baseline),
-        "memory": memories,
+        "differences": server_differences(run, baseline),
+        **_findings(evidence),
+        "latency_comparisons": pairs.described(valid, baseline),
+        "drift": drifted,
         "client": _client(every),
-        "verdict": verdict(
-            baseline=baseline,
-            variants=names,
-            comparisons=comparisons,
-            crossovers=crossovers,
-            cells=cells,
-            memory=memories,
-            random_weights=run.manifest.random_weights,
-        ),
-        "invalid": [_invalid_entry(trial, why[trial.record.trial]) for trial in every if why[trial.record.trial]],
-        "warnings": _warnings(run, valid, baseline),
+        "invalid": [_invalid_entry(trial, why[trial.record.trial]) for trial in judged if why[trial.record.trial]],
+        "warnings": _warnings(run, valid, evidence, drifted),
+    }
+
+
+def _run_entry(run: Run, baseline: str) -> dict[str, Any]:
+    went = course(run.journal)
+    return {
+        "id": run.manifest.run,
+        "workload": run.manifest.workload.name,
+        "baseline": baseline,
+        "complete": went.complete,
+        "resumed": went.resumed,
+        "rerun_of": run.manifest.rerun_of,
+        "aa": bool(run.manifest.experiment.get("aa")),
+        "tool_version": run.manifest.tool_version,
+    }
+
+
+def _findings(evidence: Evidence) -> dict[str, Any]:
+    """The parts of the document that the verdict rests on, and the verdict."""
+    return {
+        "cells": evidence.cells,
+        "comparisons": [
+            {
+                **c.as_json(),
+                "diagnostic": evidence.diagnostics.get(c.variant),
+                "void": c.variant in evidence.void,
+            }
+            for c in evidence.comparisons
+        ],
+        "crossovers": evidence.crossovers,
+        "noise": evidence.noise,
+        "output_check": evidence.output_check,
+        "given_up": evidence.given_up,
+        "memory": evidence.memory,
+        "verdict": verdict(evidence),
     }
 
 
@@ -76,14 +113,12 @@ def variants_of(run: Run) -> list[str]:
     return list(dict.fromkeys([*names, *(trial.variant for trial in run.trials)]))
 
 
-def _off_variants(run: Run, baseline: str) -> set[str]:
-    """Variants that must not draft: the experiment or the server says so, or the baseline is called `off`."""
-    off = {
-        str(variant["name"])
-        for variant in run.manifest.experiment.get("variants", [])
-        if variant.get("speculative") is False
-    }
-    off |= {start.variant for start in run.starts if start.facts.speculative is False}
+def _must_not_draft(run: Run, baseline: str) -> set[str]:
+    """Variants that must not draft: the experiment says so, else the server does, or the baseline is called `off`."""
+    declared = {str(variant["name"]): variant for variant in run.manifest.experiment.get("variants", [])}
+    off = {name for name, variant in declared.items() if variant.get("speculative") is False or variant.get("overhead")}
+    on = {name for name, variant in declared.items() if variant.get("speculative") is True}
+    off |= {start.variant for start in run.starts if start.facts.speculative is False} - on
     return off | ({baseline} if baseline == "off" else set())
 
 
@@ -124,62 +159,6 @@ def _cell_entry(key: tuple[str, int], tried: Sequence[Trial], valid: Sequence[Tr
     }
 
 
-def _pairs(
-    valid: Mapping[tuple[str, int], Sequence[Trial]], baseline: str, quantity: str
-) -> dict[tuple[str, int], dict[int, float]]:
-    """dᵣ of one quantity of the trials, by (variant, level) and round."""
-
-    def by_round(key: tuple[str, int]) -> dict[int, float | None]:
-        return {trial.record.round: getattr(trial, quantity) for trial in valid.get(key, ())}
-
-    return {key: log_ratios(by_round(key), by_round((baseline, key[1]))) for key in valid if key[0] != baseline}
-
-
-def _comparisons(
-    valid: Mapping[tuple[str, int], Sequence[Trial]], baseline: str, min_effect: float
-) -> list[Comparison]:
-    return compare(_pairs(valid, baseline, "tasks_per_hour"), baseline=baseline, min_effect=min_effect)
-
-
-def _latency_comparisons(valid: Mapping[tuple[str, int], Sequence[Trial]], baseline: str) -> list[dict[str, Any]]:
-    """Ratios of other quantities to the baseline, paired by round: described, never called."""
-    out = []
-    for metric in ("median_ttft_s", "median_tpot_s", "output_tokens_per_s"):
-        for (variant, level), logs in _pairs(valid, baseline, metric).items():
-            ratio = speedup(list(logs.values())).as_json()
-            entry = {"variant": variant, "baseline": baseline, "concurrency": level, "metric": metric, "ratio": ratio}
-            out.append(entry)
-    for (variant, level), trials in valid.items():
-        if variant != baseline:
-            ratio = length_ratio(trials, valid.get((baseline, level), ())).as_json()
-            out.append(
-                {
-                    "variant": variant,
-                    "baseline": baseline,
-                    "concurrency": level,
-                    "metric": "tokens_per_turn",
-                    "ratio": ratio,
-                }
-            )
-    return out
-
-
-def _crossovers(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    by_variant: dict[str, dict[int, dict[int, float]]] = {}
-    for c in comparisons:
-        by_variant.setdefault(c.variant, {})[c.level] = dict(zip(c.of_rounds, c.rounds, strict=True))
-    found = [crossover(variant, by_level) for variant, by_level in by_variant.items()]
-    return [entry for entry in found if entry is not None]
-
-
-def _noise(valid: Mapping[tuple[str, int], Sequence[Trial]], baseline: str) -> list[dict[str, Any]]:
-    return [
-        {"concurrency": level, **noise_floor({trial.record.round: trial.tasks_per_hour for trial in trials})}
-        for (variant, level), trials in valid.items()
-        if variant == baseline
-    ]
-
-
 def _client(trials: Sequence[Trial]) -> dict[str, Any]:
     """Our own process over all trials: the worst trial's lag p99, and CPU time over wall time."""
     readings = [trial.record.client for trial in trials if trial.record.client is not None]
@@ -211,13 +190,26 @@ def _invalid_entry(trial: Trial, why: Sequence[Reason]) -> dict[str, Any]:
     }
 
 
-def _warnings(run: Run, valid: Mapping[tuple[str, int], Sequence[Trial]], baseline: str) -> list[dict[str, Any]]:
+def _warnings(
+    run: Run,
+    valid: Mapping[tuple[str, int], Sequence[Trial]],
+    evidence: Evidence,
+    drifted: Mapping[str, Any] | None,
+) -> list[dict[str, Any]]:
     slots = {start.variant: start.facts.slots for start in run.starts if start.facts.slots is not None}
     speculative = {start.variant for start in run.starts if start.facts.speculative is True}
-    found = caveats(valid, baseline=baseline, slots=slots, speculative=speculative)
+    idle = {name for name, kind in evidence.diagnostics.items() if kind is Diagnostic.OVERHEAD}
+    found = caveats(valid, baseline=evidence.baseline, slots=slots, speculative=speculative - idle)
+    warning = drift_warning(drifted)
+    if warning is not None:
+        found.append(warning)
     dropped = run.plan.dropped_levels if run.plan is not None else []
     if dropped:
         levels = ", ".join(map(str, dropped))
         text = f"Left out, because the time budget holds fewer than 3 rounds with them: {levels} agents."
         found.append({"kind": "dropped_levels", "variant": None, "concurrency": None, "text": text})
+    for entry in run.journal:
+        if entry.what == "torn_tail_cut":
+            text = f"A torn last line was cut off a file of the run folder: {entry.detail}."
+            found.append({"kind": "torn_tail_cut", "variant": None, "concurrency": None, "text": text})
     return found

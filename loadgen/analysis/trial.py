@@ -190,18 +190,46 @@ def _covered_ns(spans: Iterable[tuple[int, int]], start_ns: int, end_ns: int) ->
 
 
 def trials_of(run: Run) -> list[Trial]:
-    """The trials of a run with their requests, pilots (round 0) left out, in the order of the run."""
-    by_trial: dict[str, list[RequestRecord]] = {}
+    """The trials that count, with their requests, in the order of the run.
+
+    Pilots and the repetition for drift (round 0) are left out, and of a trial that was done again all attempts but the
+    last.
+    """
+    return _with_requests(run, [record for record in _last_attempts(run) if record.round > 0])
+
+
+def repeated_trial(run: Run) -> Trial | None:
+    """The repetition of the first trial at the end of the run, with its requests; null where there is none."""
+    records = [record for record in _last_attempts(run) if record.drift]
+    return _with_requests(run, records)[-1] if records else None
+
+
+def superseded_trials(run: Run) -> int:
+    """How many trials count nowhere because a resumed run did them again."""
+    return sum(record.drift or record.round > 0 for record in run.trials) - len(_last_attempts(run))
+
+
+def _last_attempts(run: Run) -> list[TrialRecord]:
+    """The last attempt at every trial but the pilots, in the order of the run."""
+    last: dict[tuple[int, str, int, bool], TrialRecord] = {}
+    for record in sorted(run.trials, key=lambda record: (record.attempt, record.order, record.trial)):
+        if record.drift or record.round > 0:
+            last[record.round, record.variant, record.level, record.drift] = record
+    return sorted(last.values(), key=lambda record: (record.order, record.trial))
+
+
+def _with_requests(run: Run, records: Sequence[TrialRecord]) -> list[Trial]:
+    by_trial: dict[str, list[RequestRecord]] = {record.trial: [] for record in records}
     for request in run.requests:
-        by_trial.setdefault(request.trial, []).append(request)
+        if request.trial in by_trial:
+            by_trial[request.trial].append(request)
     llama = {start.variant for start in run.starts if start.facts.kind == "llama-server"}
     return [
         Trial(
             record=record,
-            requests=sorted(by_trial.get(record.trial, []), key=lambda request: (request.start_ns, request.agent)),
+            requests=sorted(by_trial[record.trial], key=lambda request: (request.start_ns, request.agent)),
             events=run.events,
             headers_tell_slot=record.variant in llama,
         )
-        for record in sorted(run.trials, key=lambda record: record.order)
-        if record.round > 0
+        for record in records
     ]

@@ -1,46 +1,61 @@
 """The first lines of a report: servers and hardware, workload, checks."""
 
-from collections import Counter
 from pathlib import PurePath
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from loadgen.report.lines import print_hanging
-from loadgen.report.numbers import NOT_MEASURED, of, seconds, share, significant
+from loadgen.report.checks import print_checks
+from loadgen.report.difference import difference_text
+from loadgen.report.lines import print_named
+from loadgen.report.numbers import NOT_MEASURED, seconds, significant
 from loadgen.units import BYTES_PER_GIB
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
-_STATES = ("ok", "suspect", "client_bound", None)
 
 
 def print_heading(summary: dict[str, Any], console: Console) -> None:
     """Print the head of a report."""
     setup, run = summary["setup"], summary["run"]
-    console.print(Text(f"run {run['id']}, loadgen {run['tool_version']}: {_ending(setup, complete=run['complete'])}"))
+    console.print(Text(f"run {run['id']}, loadgen {run['tool_version']}: {_ending(summary)}"))
     if setup["random_weights"]:
         note = (
             "The model's weights are random and its acceptance is set: the text is noise. "
             "Timing, queueing and memory are those of the real server."
         )
         console.print(Text(note, style="yellow"))
+    if run["aa"]:
+        note = "The variants are the same: every call of pays or costs is a false alarm."
+        console.print(Text(note, style="yellow"))
+    differing = {entry["variant"]: difference_text(entry) for entry in summary["differences"]}
     for server in setup["servers"]:
-        _print_line("server", _server(server), console)
-    _print_line("host", _host(setup["host"]), console)
-    _print_line("workload", _workload(setup), console)
-    _print_line("checks", _checks(summary), console)
+        text = ", ".join([_server(server), *filter(None, [differing.get(server["variant"])])])
+        print_named(console, "server", text)
+    print_named(console, "host", _host(setup["host"]))
+    print_named(console, "workload", _workload(setup))
+    print_checks(summary, console)
+    for entry in summary["given_up"]:
+        print_named(console, "given up", f"{entry['variant']}: {entry['reason'] or 'no reason is known'}")
 
 
-def _print_line(name: str, text: str, console: Console) -> None:
-    print_hanging(console, f"{name:<9}", text, style="bold")
-
-
-def _ending(setup: dict[str, Any], *, complete: bool) -> str:
+def _ending(summary: dict[str, Any]) -> str:
+    setup, run = summary["setup"], summary["run"]
     detail = f" ({setup['ended_detail']})" if setup["ended_detail"] else ""
-    if complete:
-        return f"complete{detail}"
-    return f"incomplete, {setup['ended'] or 'its process was killed'}{detail}"
+    ended = "complete" if run["complete"] else f"incomplete, {setup['ended'] or 'its process was killed'}"
+    parts = [f"{ended}{detail}"]
+    if run["resumed"]:
+        parts.append(f"resumed {_times(run['resumed'])}")
+    if setup["superseded_trials"]:
+        trials = setup["superseded_trials"]
+        parts.append(f"{trials} trial{'' if trials == 1 else 's'} done again")
+    if run["rerun_of"] is not None:
+        parts.append(f"a rerun of {run['rerun_of']}")
+    return "; ".join(parts)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _server(server: dict[str, Any]) -> str:
@@ -55,7 +70,7 @@ def _server(server: dict[str, Any]) -> str:
     if server["command"] is None:
         parts.append(server["target"])
     elif server["ready_s"] is not None:
-        parts.append(f"started {server['starts']} times, ready in {seconds(server['ready_s'])} at most")
+        parts.append(f"started {_times(server['starts'])}, ready in {seconds(server['ready_s'])} at most")
     return ", ".join(parts)
 
 
@@ -87,21 +102,3 @@ def _workload(setup: dict[str, Any]) -> str:
         shown = ", ".join(f"{name} {sampling[name]:.3g}" for name in _SAMPLING if name in sampling)
         text += f"; the server's sampling: {shown}"
     return text
-
-
-def _by_state(entry: tuple[str | None, int]) -> int:
-    return _STATES.index(entry[0])
-
-
-def _checks(summary: dict[str, Any]) -> str:
-    cells, client = summary["cells"], summary["client"]
-    trials = sum(cell["trials"] for cell in cells)
-    valid = sum(cell["valid_trials"] for cell in cells)
-    states = Counter(trial["client_state"] for cell in cells for trial in cell["by_trial"])
-    counts = ", ".join(f"{state or 'unknown'} in {count}" for state, count in sorted(states.items(), key=_by_state))
-    cached = [value for cell in cells if (value := of(cell["first_turn_cached_share"])) is not None]
-    return (
-        f"{valid} of {trials} trials valid; our client {counts} (lag p99 {seconds(client['receive_lag_p99_s'])} "
-        f"at worst, {share(client['cpu_share'])} CPU, {client['stamps'] or 'no'} stamps); "
-        f"first turns found {share(max(cached) if cached else None)} of their prompt cached"
-    )

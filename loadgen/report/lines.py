@@ -13,3 +13,8 @@ def print_hanging(console: Console, label: str, text: str, *, style: str = "") -
     for number, part in enumerate(Text(text).wrap(console, room)):
         part.rstrip()
         console.print(Text.assemble((label if number == 0 else " " * len(label), style), part), no_wrap=True)
+
+
+def print_named(console: Console, name: str, text: str) -> None:
+    """Print a line of the heading: its name in bold, the text behind it."""
+    print_hanging(console, f"{name:<9}", text, style="bold")

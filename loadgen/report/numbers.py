@@ -46,6 +46,11 @@ def share(value: float | None) -> str:
     return NOT_MEASURED if value is None else f"{significant(value * 100)} %"
 
 
+def agents(level: int) -> str:
+    """`1 agent`, `4 agents`."""
+    return "1 agent" if level == 1 else f"{level} agents"
+
+
 def mebibytes(value: float | None) -> str:
     """Bytes in MiB, such as `26.25 MiB`: two decimals, as server logs print them."""
     return NOT_MEASURED if value is None else f"{bytes_to_mib(value):,.2f} MiB"

@@ -6,16 +6,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.analysis.diagnostic import Diagnostic
 from loadgen.report import heading
 from loadgen.report.lines import print_hanging
 from loadgen.report.memory_table import print_memory
+from loadgen.report.noise_line import noise_text
 from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
 
-ONE_TABLE_WIDTH = 126
+ONE_TABLE_WIDTH = 127
 """Columns that the whole table needs; narrower terminals get two tables below each other. Names of variants that are
 longer than the word `variant` need more, and where there is no terminal they get it."""
 
 _CALL_STYLES = {"pays": "bold green", "costs": "bold red", "same": "bold", "unresolved": "yellow"}
+_MARK = "*"
 _RATES = ("tasks/h", "req/h", "speed-up [95 %]", "call")
 _FEEL = ("TTFT p50", "p95", "max", "TPOT p50", "step gap", "accept", "length", "failed")
 
@@ -33,6 +36,7 @@ def print_report(summary: dict[str, Any], console: Console) -> None:
         if number:
             console.print()
         console.print(_table(summary, columns))
+    _print_notes(summary, console)
     print_memory(summary, console)
     _print_findings(summary, console)
 
@@ -65,7 +69,7 @@ def _values(
     """The texts of one row by column; `compared`: the run has another variant."""
     if comparison is not None:
         speed = ratio_with_interval(comparison["speedup"])
-        call = Text(comparison["call"], style=_CALL_STYLES.get(comparison["call"], ""))
+        call = _call(comparison)
     else:
         speed, call = ("baseline" if compared and cell["variant"] == baseline else NOT_MEASURED), Text("")
     failed = sum(count for outcome, count in cell["outcomes"].items() if outcome not in ("ok", "cancelled"))
@@ -86,6 +90,29 @@ def _values(
     if failed:
         texts["failed"].stylize("red")
     return {**texts, "call": call}
+
+
+def _call(comparison: dict[str, Any]) -> Text:
+    """The call; what a diagnostic shows is marked, and a variant that answers wrongly has none."""
+    if comparison["void"]:
+        return Text("no verdict", style="bold red")
+    if comparison["diagnostic"] == Diagnostic.OVERHEAD:
+        return Text("diagnostic")
+    mark = _MARK if comparison["diagnostic"] else ""
+    return Text(f"{comparison['call']}{mark}", style=_CALL_STYLES.get(comparison["call"], ""))
+
+
+def _print_notes(summary: dict[str, Any], console: Console) -> None:
+    """Below the table: its marks and the noise floor."""
+    marked = [one["variant"] for one in summary["comparisons"] if one["diagnostic"] == Diagnostic.SYNTHETIC]
+    if marked:
+        names = ", ".join(dict.fromkeys(marked))
+        print_hanging(
+            console, f"{_MARK} ", f"diagnostic: the acceptance of {names} was set, so nothing advises to keep it"
+        )
+    noise = noise_text(summary)
+    if noise is not None:
+        print_hanging(console, "noise floor: ", noise)
 
 
 def _quantile(quantiles: dict[str, dict[str, Any]], name: str) -> str:

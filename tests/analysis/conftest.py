@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loadgen.analysis.trial import Trial
-from loadgen.records.manifest import JournalEntry, Manifest, WorkloadFacts
+from loadgen.records.manifest import JournalEntry, Manifest, Plan, WorkloadFacts
 from loadgen.records.model import (
     ClientReading,
     Component,
@@ -23,6 +23,7 @@ from loadgen.records.model import (
     TokenEvent,
     TrialRecord,
 )
+from loadgen.records.output_check import CheckedAnswer, OutputCheck
 from loadgen.records.run import Run
 
 
@@ -144,7 +145,9 @@ class Maker:
             log=None, facts=ServerFacts(**{**plain, **facts}), ledger=list(ledger),
         )  # fmt: skip
 
-    def manifest(self, names: Sequence[str], *, random_weights: bool = False, **experiment: Any) -> Manifest:
+    def manifest(
+        self, names: Sequence[str], *, random_weights: bool = False, rerun_of: str | None = None, **experiment: Any
+    ) -> Manifest:
         """A manifest of a run of these variants; the first is the baseline."""
         plan: dict[str, Any] = {
             "variants": [{"kind": "url", "name": name, "url": "http://127.0.0.1:1"} for name in names],
@@ -153,7 +156,7 @@ class Maker:
         }
         return Manifest(
             schema="loadgen-run/1", run="run", tool_version="0.1.0", started_at="2026-01-01T00:00:00Z", started_ns=0,
-            experiment={**plan, **experiment}, host={}, random_weights=random_weights,
+            experiment={**plan, **experiment}, host={}, random_weights=random_weights, rerun_of=rerun_of,
             workload=WorkloadFacts(
                 name="chat", digest="d", sessions=1, turns=4, min_context=1, max_depth=1, history="recorded",
                 exact_length=False, chars_per_token=None, assumed=[],
@@ -167,29 +170,52 @@ class Maker:
         starts: Sequence[ServerStart] = (),
         samples: Sequence[Sample] = (),
         journal: Sequence[JournalEntry] = (),
+        checks: Sequence[OutputCheck] = (),
+        plan: Plan | None = None,
+        repeated: float | None = None,
         **manifest: Any,
     ) -> Run:
         """A run in which each (variant, level) does so many tasks per hour and agent in its rounds.
 
-        Every trial is one agent's single turn of a whole session, repeated by every agent.
+        Every trial is one agent's single turn of a whole session, repeated by every agent. `repeated`: the rate of the
+        first trial done once more at the end.
         """
         variants = list(dict.fromkeys(variant for variant, _ in tasks))
         trials: list[TrialRecord] = []
         requests: list[RequestRecord] = []
-        for (variant, level), rates in tasks.items():
-            for number, rate in enumerate(rates, start=1):
-                name = f"r{number}-n{level}-{variant}"
-                seconds = 3600 / rate
-                place: dict[str, Any] = {"trial": name, "round": number, "variant": variant, "level": level}
-                trials.append(self.record(segments=[(0.0, seconds)] * level, order=len(trials), **place))
-                requests += [
-                    self.request(last=seconds, agent=agent, session=f"{name}.{agent}", **place)
-                    for agent in range(level)
-                ]
+        played = [
+            (f"r{number}-n{level}-{variant}", variant, level, number, rate)
+            for (variant, level), rates in tasks.items()
+            for number, rate in enumerate(rates, start=1)
+        ]
+        if repeated is not None:
+            _, variant, level, _, _ = played[0]
+            played.append((f"drift-n{level}-{variant}", variant, level, 0, repeated))
+        for name, variant, level, number, rate in played:
+            seconds = 3600 / rate
+            place: dict[str, Any] = {"trial": name, "round": number, "variant": variant, "level": level}
+            trials.append(self.record(segments=[(0.0, seconds)] * level, order=len(trials), drift=number == 0, **place))
+            requests += [
+                self.request(last=seconds, agent=agent, session=f"{name}.{agent}", **place) for agent in range(level)
+            ]
         return Run(
-            manifest=self.manifest(variants, **manifest), starts=list(starts), trials=trials, requests=requests,
-            samples=list(samples), journal=list(journal),
+            manifest=self.manifest(variants, **manifest), plan=plan, starts=list(starts), trials=trials,
+            requests=requests, samples=list(samples), checks=list(checks), journal=list(journal),
         )  # fmt: skip
+
+    def answer(self, agent: int, **fields: Any) -> CheckedAnswer:
+        """An answer that keeps to its own session."""
+        plain: dict[str, Any] = {
+            "agent": agent, "slot": agent, "alone": False, "outcome": "ok", "characters": 40, "own": True,
+            "foreign": [], "drafted": None, "accepted": None,
+        }  # fmt: skip
+        return CheckedAnswer(**{**plain, **fields})
+
+    def check(self, variant: str, *, crossed: bool = False, skipped: str | None = None, **fields: Any) -> OutputCheck:
+        """An output check of two agents that passes, or in which agent 0 gets text of agent 1."""
+        answers = [self.answer(0, foreign=[1] if crossed else []), self.answer(1)]
+        plain: dict[str, Any] = {"run": "run", "variant": variant, "level": 2, "at_ns": 0, "skipped": skipped}
+        return OutputCheck(**{**plain, "answers": [] if skipped else answers, **fields})
 
     def strict_json(self, document: Any) -> Any:
         """Through a strict JSON encoder, which raises at NaN and infinity, and back."""

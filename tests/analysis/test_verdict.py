@@ -1,21 +1,22 @@
 """Rules of the sentences: they never disagree with the numbers."""
 
+from typing import Any
+
 import pytest
 
 from loadgen.analysis.comparison import compare
 from loadgen.analysis.crossover import crossover
-from loadgen.analysis.verdict import agents, factor, verdict
+from loadgen.analysis.evidence import Evidence
+from loadgen.analysis.verdict import verdict
+from loadgen.analysis.wording import agents, factor
 
 
-def _say(*logs: float, others: int = 0, variant: str = "mtp") -> tuple[list[str], list[str]]:
+def _say(*logs: float, others: int = 0, variant: str = "mtp", **evidence: Any) -> tuple[list[str], list[str]]:
     noise = {1: 0.3, 2: -0.3, 3: 0.2, 4: -0.2}
     pairs = {(variant, 4): dict(enumerate(logs, start=1))}
     pairs |= {(variant, 8 + n): noise for n in range(others)}
     comparisons = compare(pairs, baseline="off", min_effect=0.05)
-    found = verdict(
-        baseline="off", variants=["off", variant], comparisons=comparisons, crossovers=[], cells=[], memory=[],
-        random_weights=False,
-    )  # fmt: skip
+    found = verdict(Evidence(baseline="off", variants=["off", variant], comparisons=comparisons, **evidence))
     return found["says"], found["does_not_answer"]
 
 
@@ -82,14 +83,10 @@ def test_a_crossover_is_said_where_calls_bear_it_out() -> None:
     pairs = {("mtp", 1): {1: 0.28, 2: 0.3, 3: 0.32}, ("mtp", 4): {1: -0.32, 2: -0.3, 3: -0.28}}
     entry = crossover("mtp", {level: rounds for (_, level), rounds in pairs.items()})
     assert entry is not None
-    said = verdict(
-        baseline="off", variants=["off", "mtp"], comparisons=compare(pairs, baseline="off", min_effect=0.05),
-        crossovers=[entry], cells=[], memory=[], random_weights=True,
-    )  # fmt: skip
+    comparisons = compare(pairs, baseline="off", min_effect=0.05)
+    known: dict[str, Any] = {"baseline": "off", "variants": ["off", "mtp"], "crossovers": [entry]}
+    said = verdict(Evidence(**known, comparisons=comparisons, random_weights=True))
     assert said["says"][2] == "mtp stops paying near 2 agents (95 % interval 1.79 to 2.24)."
     assert said["does_not_answer"][-1] == "How a real model does: these weights are random and acceptance was set."
-    unsaid = verdict(
-        baseline="off", variants=["off", "mtp"], comparisons=[], crossovers=[entry], cells=[], memory=[],
-        random_weights=False,
-    )  # fmt: skip
+    unsaid = verdict(Evidence(**known))
     assert not any("paying" in sentence for sentence in unsaid["says"])

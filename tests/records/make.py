@@ -36,6 +36,6 @@ def manifest(**changes: Any) -> Manifest:
     return Manifest(**(values | changes))
 
 
-def journal(what: str) -> JournalEntry:
+def journal(what: str, detail: str | None = None) -> JournalEntry:
     """A journal entry at time 0."""
-    return JournalEntry(at_ns=0, what=what)
+    return JournalEntry(at_ns=0, what=what, detail=detail)

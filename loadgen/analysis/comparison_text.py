@@ -1,0 +1,87 @@
+"""Comparisons and crossovers as sentences: they never disagree with the calls."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadgen.analysis.comparison import Call, Comparison
+from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.analysis.intervals import MIN_ROUNDS
+from loadgen.analysis.wording import agents, change, factor, interval
+
+_SET = "at the acceptance that was set"
+
+
+def settled(c: Comparison, diagnostic: Diagnostic | None = None) -> str:
+    """A comparison that is called."""
+    value = factor(c.speedup.value) if c.speedup.value is not None else "n/a"
+    where = f"{c.variant} at {agents(c.level)}: {value} times the tasks per hour of {c.baseline}"
+    note = f" {_SET} (diagnostic)" if diagnostic is Diagnostic.SYNTHETIC else ""
+    if c.call is Call.SAME:
+        side = ""
+        if c.speedup.low is not None and c.speedup.low > 1:
+            side = ", above 1, but by less than you asked for"
+        elif c.speedup.high is not None and c.speedup.high < 1:
+            side = ", below 1, but by less than you asked for"
+        bounds = interval(c.same_low, c.same_high)
+        return f"{where} (90 % interval {bounds}), the same within {c.min_effect:.0%}{side}{note}."
+    bounds = interval(c.speedup.low, c.speedup.high)
+    return f"{where} (95 % interval {bounds}, {c.speedup.n} rounds): it {c.call.value}{note}."
+
+
+def unresolved(c: Comparison, family: int, diagnostic: Diagnostic | None = None) -> str:
+    """A comparison without a call, and what would settle it; `family`: how many comparisons have an interval."""
+    note = f" {_SET}" if diagnostic is Diagnostic.SYNTHETIC else ""
+    where = f"Whether {c.variant} pays at {agents(c.level)}{note}"
+    if c.speedup.low is None or c.speedup.high is None:
+        return f"{where}: it takes {MIN_ROUNDS} rounds with a valid trial on both sides; there are {c.speedup.n}."
+    bounds = f"95 % interval {interval(c.speedup.low, c.speedup.high)}"
+    if c.speedup.low > 1 or c.speedup.high < 1:
+        # The pointwise interval would contradict the call, which weighs all comparisons at once.
+        bounds = f"interval {interval(c.sim_low, c.sim_high)} with all {family} comparisons at 95 % together"
+    count = "more than 999" if c.more_rounds is None else f"about {c.more_rounds}"
+    more = f"{count} more round{'' if c.more_rounds == 1 else 's'}"
+    value = factor(c.speedup.value) if c.speedup.value is not None else "n/a"
+    return f"{where}: {value} times {c.baseline} ({bounds}) is unresolved; {more} would settle it."
+
+
+def overhead(c: Comparison) -> str:
+    """What speculation costs where nothing is drafted: measured, not called."""
+    where = f"Overhead of speculation loaded but idle at {agents(c.level)} ({c.variant}, diagnostic)"
+    if c.speedup.value is None:
+        return f"{where}: n/a, no round has a valid trial on both sides."
+    if c.speedup.low is None or c.speedup.high is None:
+        rounds = f"{c.speedup.n} round{'' if c.speedup.n == 1 else 's'}"
+        return f"{where}: {change(c.speedup.value)} tasks per hour ({rounds}, without an interval)."
+    bounds = f"95 % interval {change(c.speedup.low)} to {change(c.speedup.high)}, {c.speedup.n} rounds"
+    return f"{where}: {change(c.speedup.value)} tasks per hour ({bounds})."
+
+
+def crossing(
+    entry: Mapping[str, Any],
+    baseline: str,
+    comparisons: Sequence[Comparison],
+    diagnostic: Diagnostic | None = None,
+) -> str | None:
+    """A crossover, only where a settled call on each side (or on the one side that it names) bears it out."""
+    calls = {c.call for c in comparisons if c.variant == entry["variant"]}
+    value, kind = entry["concurrency"]["value"], entry["kind"]
+    note = f" {_SET}" if diagnostic is Diagnostic.SYNTHETIC else ""
+    if kind == "at" and calls & {Call.PAYS, Call.COSTS}:
+        verb = "starts" if entry["rises"] else "stops"
+        return f"{entry['variant']} {verb} paying near {agents(value)} ({_bounds(entry)}){note}."
+    if kind == "none_up_to" and calls == {Call.PAYS}:
+        return f"{entry['variant']} shows no crossover up to {agents(value)}{note}."
+    if kind == "below" and calls == {Call.COSTS}:
+        return f"{entry['variant']} is behind {baseline} from {agents(value)} on{note}."
+    return None
+
+
+def _bounds(entry: Mapping[str, Any]) -> str:
+    low, high = entry["concurrency"]["low"], entry["concurrency"]["high"]
+    if low is not None and high is not None:
+        return f"95 % interval {low:.3g} to {high:.3g}"
+    if low is not None:
+        return f"95 % interval from {low:.3g} on, open above"
+    if high is not None:
+        return f"95 % interval up to {high:.3g}, open below"
+    return "the interval is open on both sides" if entry["open_low"] else "without an interval"
