@@ -27,14 +27,16 @@ def experiment(**fields: Any) -> Experiment:
 def published(asked: Experiment) -> dict[str, Any]:
     """The experiment as JSON values with every secret masked: what may be written to a run folder or a terminal.
 
-    Keys hide in the arguments of a pasted command, in its environment, and in extra request fields.
+    Keys hide in the arguments of commands, in their environment, and in extra request fields.
     """
     fields = asked.model_dump(mode="json")
     for variant in fields["variants"]:
-        if "args" in variant:
-            variant["args"] = list(masked(variant["args"]))
-        if "env" in variant:
-            variant["env"] = _without_secrets(variant["env"])
+        for words in ("args", "command"):
+            if words in variant:
+                variant[words] = list(masked(variant[words]))
+        for named in ("env", "body"):
+            if named in variant:
+                variant[named] = _without_secrets(variant[named])
     fields["body"] = _without_secrets(fields["body"])
     return fields
 

@@ -141,7 +141,7 @@ class _Part:
 
 def is_speculative(word: str) -> bool:
     """Whether a word is (or begins with, before `=`) an argument of speculation or draft models."""
-    name = _name(word)
+    name = name_of(word)
     return name in SPECULATION or _SPECULATIVE_NAME.fullmatch(name) is not None
 
 
@@ -175,8 +175,8 @@ def value_of(args: Sequence[str], *names: str) -> str | None:
     """The value of an argument given under any of `names`; of several the last. Null when absent or without value."""
     value = None
     for index, word in enumerate(args):
-        if _name(word) in names:
-            inline = _inline(word)
+        if name_of(word) in names:
+            inline = inline_value(word)
             following = args[index + 1] if index + 1 < len(args) else None
             value = following if inline is None else inline
     return value
@@ -198,7 +198,7 @@ def first_argument(program: str, args: Sequence[str]) -> int:
 
 def has(args: Sequence[str], *names: str) -> bool:
     """Whether an argument is given under any of `names`."""
-    return any(_name(word) in names for word in args)
+    return any(name_of(word) in names for word in args)
 
 
 def replaced(args: Sequence[str], *names: str, value: str | None) -> tuple[str, ...]:
@@ -212,10 +212,10 @@ def replaced(args: Sequence[str], *names: str, value: str | None) -> tuple[str, 
     for word in args:
         if skip:
             skip = False
-        elif _name(word) not in names:
+        elif name_of(word) not in names:
             out.append(word)
         else:
-            skip = _inline(word) is None
+            skip = inline_value(word) is None
             if not placed and value is not None:
                 out += [names[0], value]
                 placed = True
@@ -232,20 +232,22 @@ def masked(args: Sequence[str]) -> tuple[str, ...]:
         if hide:
             out.append(MASK)
             hide = False
-        elif _name(word) in _SECRETS:
-            hide = _inline(word) is None
+        elif name_of(word) in _SECRETS:
+            hide = inline_value(word) is None
             out.append(word if hide else f"{word.partition('=')[0]}={MASK}")
         else:
             out.append(_SECRET_ASSIGNMENT.sub(rf"\1={MASK}", word) if _SECRET_ASSIGNMENT.fullmatch(word) else word)
     return tuple(out)
 
 
-def _name(word: str) -> str:
+def name_of(word: str) -> str:
+    """The name of the argument that a word is, as llama-server reads it: without `=value`, `_` as `-`."""
     name = word.partition("=")[0]
     return name.replace("_", "-") if name.startswith("--") else name
 
 
-def _inline(word: str) -> str | None:
+def inline_value(word: str) -> str | None:
+    """The value behind `=` in a word; null without one."""
     _, equals, value = word.partition("=")
     return value if equals else None
 
@@ -254,16 +256,17 @@ def _parts(args: Sequence[str]) -> Iterator[_Part]:
     index = 0
     while index < len(args):
         word = args[index]
-        count = _values_after(args, index) if is_speculative(word) else 0
+        count = values_after(args, index) if is_speculative(word) else 0
         words = tuple(args[index : index + 1 + count])
-        yield _Part(name=_name(word) if is_speculative(word) else None, words=words)
+        yield _Part(name=name_of(word) if is_speculative(word) else None, words=words)
         index += len(words)
 
 
-def _values_after(args: Sequence[str], index: int) -> int:
-    if _inline(args[index]) is not None:
+def values_after(args: Sequence[str], index: int) -> int:
+    """How many words behind the argument at `index` are its values: for unknown ones, the next word without a dash."""
+    if inline_value(args[index]) is not None:
         return 0
-    known = SPECULATION.get(_name(args[index]))
+    known = SPECULATION.get(name_of(args[index]))
     if known is not None:
         return known
     following = args[index + 1] if index + 1 < len(args) else "-"

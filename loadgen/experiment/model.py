@@ -2,10 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 EMBEDDED = "embedded"
 """The program name that stands for the server in the package xllamacpp."""
+
+
+RESERVED_FIELDS = frozenset({"messages", "stream", "stream_options", "max_tokens", "model"})
+"""Request fields that loadgen sets itself: another value would break the measurement."""
 
 
 class _Frozen(BaseModel):
@@ -14,6 +18,17 @@ class _Frozen(BaseModel):
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 """A variant's name is also a file name, a label and a column: letters, digits, dot, dash and underscore."""
+
+
+def _free(body: dict[str, Any]) -> dict[str, Any]:
+    taken = sorted(RESERVED_FIELDS & body.keys())
+    if taken:
+        raise ValueError(f"{taken[0]} would break the measurement: loadgen sets that field itself")
+    return body
+
+
+Body = Annotated[dict[str, Any], AfterValidator(_free)]
+"""Extra fields of requests."""
 
 
 class _Variant(_Frozen):
@@ -86,7 +101,7 @@ class RequestVariant(_Variant):
 
     kind: Literal["request"] = "request"
     url: str
-    body: dict[str, Any] = Field(min_length=1)
+    body: Body = Field(min_length=1)
     model: str | None = None
     speculative: bool = Field(description="whether these fields switch speculation on or off: probed first")
 
@@ -119,19 +134,19 @@ class Experiment(_Frozen):
     """A comparison of variants (or, with one variant, a sweep) over concurrency levels."""
 
     variants: tuple[Variant, ...] = Field(min_length=1)
-    baseline: str
+    baseline: str = Field(description="name of the variant that the others are compared with")
     levels: tuple[int, ...] = Field(min_length=1, description="concurrency: agents active at once")
     workload: str | None = Field(default=None, description="built-in name or YAML file; null: the largest that fits")
-    seed: int = 1
+    seed: int = Field(default=1, description="of everything that is drawn: the same seed is the same work")
     rounds: int | None = Field(default=None, ge=1, description="null: as many as the time budget holds")
-    time_budget_s: float = Field(default=900, gt=0)
+    time_budget_s: float = Field(default=900, gt=0, description="seconds for the whole run")
     max_tokens: int | None = Field(default=None, ge=1, description="caps every turn's output; null: the workload's")
-    body: dict[str, Any] = Field(default_factory=dict, description="extra fields of every request")
-    deadlines: Deadlines = Deadlines()
+    body: Body = Field(default_factory=dict, description="extra fields of every request")
+    deadlines: Deadlines = Field(default=Deadlines(), description="when a request is given up")
     min_effect: float = Field(default=0.05, gt=0, lt=1, description="smallest difference worth acting on (a share)")
-    api_key_env: str | None = None
-    ca_file: str | None = None
-    insecure: bool = False
+    api_key_env: str | None = Field(default=None, description="environment variable that holds the API key")
+    ca_file: str | None = Field(default=None, description="certificate authority to trust for https targets")
+    insecure: bool = Field(default=False, description="don't check the certificate of https targets")
     wait_s: float = Field(default=120, ge=0, description="how long to wait for a server that is still loading")
     max_request_rate: float | None = Field(default=None, gt=0, description="safety ceiling, requests per second")
     check_output: Literal["on", "off", "full"] = Field(
@@ -165,4 +180,26 @@ class Experiment(_Frozen):
             raise ValueError("concurrency starts at 1")
         if len(set(self.levels)) != len(self.levels):
             raise ValueError("a concurrency is listed twice")
+        self._compares_something()
         return self
+
+    def _compares_something(self) -> None:
+        """Equal variants say how much chance there is, and nothing else: they must be meant."""
+        baseline = next(variant for variant in self.variants if variant.name == self.baseline)
+        others = [variant for variant in self.variants if variant is not baseline]
+        equal = [variant.name for variant in others if _server(variant) == _server(baseline)]
+        if equal and not self.aa:
+            raise ValueError(
+                f"{equal[0]} is the same as the baseline {self.baseline} under another name; "
+                "a comparison of a variant with itself is asked for with --aa (in a file, aa: true)"
+            )
+        if self.aa and (not others or len(equal) < len(others)):
+            raise ValueError("an A/A comparison has a variant twice, and no other one")
+
+
+def _server(variant: Any) -> dict[str, Any]:
+    """What a variant is, without what it is called and what is expected of it."""
+    fields: dict[str, Any] = variant.model_dump(exclude={"name", "speculative", "overhead"})
+    if isinstance(variant, LaunchVariant):
+        del fields["kind"]  # `embedded` is the kind and the program
+    return fields

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from loadgen.errors import ExperimentError
 from loadgen.experiment import llama_flags as flags
 from loadgen.experiment.model import LaunchVariant
+from loadgen.experiment.traps import check_speculation, speculation_in
 
 OFF = "off"
 """Name of the baseline."""
@@ -24,12 +25,6 @@ _VERBOSE = ("-v", "--verbose", "--log-verbose")
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _UNSET = ("-u", "--unset")
-_VARIABLE_ARGUMENTS = {
-    "LLAMA_ARG_SPEC_TYPE": flags.TYPE[0],
-    "LLAMA_ARG_SPEC_DRAFT_N_MAX": flags.N_MAX[0],
-    "LLAMA_ARG_SPEC_DRAFT_MODEL": flags.DRAFT_MODEL[0],
-    "LLAMA_ARG_SPEC_DRAFT_HF_REPO": flags.DRAFT_REPO[0],
-}
 
 
 def variants_from_command(command: Sequence[str]) -> tuple[LaunchVariant, LaunchVariant]:
@@ -42,7 +37,7 @@ def variants_from_command(command: Sequence[str]) -> tuple[LaunchVariant, Launch
     Raises:
         ExperimentError: There is nothing to compare, or the command would silently run without its speculation.
     """
-    env, words = _environment(command)
+    env, words = environment_of(command)
     if not words:
         raise ExperimentError("the command is empty: write llama-server and its arguments after --")
     program, rest = words[0], words[1:]
@@ -50,7 +45,9 @@ def variants_from_command(command: Sequence[str]) -> tuple[LaunchVariant, Launch
     wrapper = rest[:begin]
     args = flags.replaced(flags.replaced(rest[begin:], *_HOST, value=None), *_PORT, value=None)
     speculation = _speculation(args, env)
-    on = LaunchVariant(name=_name(speculation), program=program, args=wrapper + args, env=env, speculative=True)
+    on = LaunchVariant(
+        name=speculation_name(speculation), program=program, args=wrapper + args, env=env, speculative=True
+    )
     off = LaunchVariant(
         name=OFF,
         program=program,
@@ -79,7 +76,7 @@ def prepared(args: Sequence[str], *, host: str, port: int, program: str = "llama
     return (*args[:begin], *own)
 
 
-def _environment(command: Sequence[str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
+def environment_of(command: Sequence[str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
     """The variables that stand before the program, and the rest."""
     words = list(command)
     env: dict[str, str | None] = {}
@@ -100,42 +97,23 @@ def _environment(command: Sequence[str]) -> tuple[dict[str, str | None], tuple[s
 
 def _speculation(args: Sequence[str], env: Mapping[str, str | None]) -> flags.Speculation:
     """What the command says of speculation, after the checks for what llama-server passes over in silence."""
-    from_env = [
-        word for name, flag in _VARIABLE_ARGUMENTS.items() if (value := env.get(name)) for word in (flag, value)
-    ]
-    found = flags.speculation_of([*from_env, *args])
-    if found.removed:
-        name = found.removed[0]
-        raise ExperimentError(f"llama-server no longer takes {name}: use {flags.REMOVED[name]}.")
+    check_speculation(args, env)
     for preset in flags.PRESETS:
         if flags.has(args, preset):
             raise ExperimentError(
                 f"{preset} loads a model together with its draft, so there is no command without speculation to "
                 "compare with: name them with -m, -md and --spec-type draft-simple instead."
             )
-    if not found.types and found.draft is not None:
-        raise ExperimentError(
-            "a draft model alone (-md, -hfd) is loaded into memory but never used: add --spec-type draft-simple, or "
-            "the type that the draft was made for (draft-eagle3, draft-dflash, …)."
-        )
+    found = speculation_in(args, env)
     if not found.types:
         raise ExperimentError(
             "the command has no speculation to compare: add --spec-type, for example draft-mtp (a model with MTP "
             "heads), draft-simple with -md (a small draft model) or ngram-simple (no second model)."
         )
-    if "draft-simple" in found.types and found.draft is None:
-        raise ExperimentError(
-            "--spec-type draft-simple without a draft model starts with speculation off: add -md DRAFT.gguf."
-        )
-    if found.n_max == 0 and any(kind.startswith("draft-") for kind in found.types):
-        raise ExperimentError(
-            "--spec-draft-n-max 0 does not switch speculation off, it drafts for nothing: give it 1 or more. The "
-            "command without speculation is derived from this one."
-        )
     return found
 
 
-def _name(speculation: flags.Speculation) -> str:
+def speculation_name(speculation: flags.Speculation) -> str:
     """`mtp`, `mtp-7`, `draft`, `mtp_ngram-mod-7`: types without `draft-`, then n_max where one is given and used."""
     short = [kind.removeprefix("draft-") if kind != "draft-simple" else "draft" for kind in speculation.types]
     drafts = any(kind.startswith("draft-") for kind in speculation.types)

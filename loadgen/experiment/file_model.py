@@ -1,0 +1,231 @@
+"""The experiment file as it is written: `Experiment` under the same names, and what makes it short to write.
+
+`loadgen.experiment.document` turns it into an experiment; `file_schema` describes it to editors.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, create_model
+
+from loadgen.experiment.arguments import Part, parse_arguments
+from loadgen.experiment.levels import parse_levels
+from loadgen.experiment.model import Deadlines, Difference, Experiment
+from loadgen.units import parse_duration_s
+
+Kind = Literal["url", "launch", "embedded", "router", "model", "switch", "request"]
+
+_SCALAR = {"type": ["string", "number"]}
+_VALUE = {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, {"type": "array", "items": _SCALAR}]}
+_WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": _SCALAR}]}
+_TEXTS = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}}
+_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _seconds(value: Any) -> Any:
+    return parse_duration_s(value) if isinstance(value, str) else value
+
+
+def _levels(value: Any) -> Any:
+    if isinstance(value, str):
+        return parse_levels(value)
+    return (value,) if isinstance(value, int) else value
+
+
+def _axes(value: Any) -> dict[str, tuple[str | bool | None, ...]] | None:
+    """A matrix: arguments, each with the values that it takes in turn. Raises `ValueError`."""
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not value:
+        raise ValueError("write a mapping of arguments to lists of values, such as --spec-draft-n-max: [0, 1, 3]")
+    for name, values in value.items():
+        if not name.startswith("-"):
+            raise ValueError(f"{name} is no argument: write it with its dashes, such as -np or --parallel")
+        if not isinstance(values, list) or not values:
+            raise ValueError(f"{name} needs a list with one value at least")
+        if any(isinstance(item, list | dict) for item in values):
+            raise ValueError(f"{name}: a value is a word, a number, true or null")
+    return {name: tuple(values) for name, values in value.items()}
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str | list):
+        return tuple(word for part in parse_arguments(value) for word in part.words)
+    raise ValueError("write a list of words, or one text")
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    Field(ge=0),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0},
+                {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?(ms|s|m|h)?)+\s*$"},
+            ]
+        }
+    ),
+]
+Arguments = Annotated[
+    tuple[Part, ...],
+    PlainValidator(parse_arguments),
+    WithJsonSchema({"anyOf": [*_WORDS["anyOf"], {"type": "object", "additionalProperties": _VALUE}]}),
+]
+Matrix = Annotated[
+    dict[str, tuple[str | bool | None, ...]] | None,
+    PlainValidator(_axes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "minProperties": 1,
+                    "propertyNames": {"pattern": "^-"},
+                    "additionalProperties": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {"type": ["string", "number", "boolean", "null"]},
+                    },
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+Levels = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_levels),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}},
+                {"type": "integer", "minimum": 1},
+                {"type": "string"},
+            ]
+        }
+    ),
+]
+Command = Annotated[tuple[str, ...], PlainValidator(_command), WithJsonSchema(_WORDS)]
+Texts = Annotated[dict[str, str | None], WithJsonSchema(_TEXTS)]
+Text = Annotated[str, WithJsonSchema(_SCALAR)]
+
+_MATRIX = (
+    "arguments and the values that each takes in turn: every combination is a variant. --spec-draft-n-max 0 (or "
+    "--spec-type none) stands for the command without speculation; equal commands become one"
+)
+
+
+class BaseEntry(_Written):
+    """What variants share. A field goes to the variants whose kind has it; a variant's own value goes over it."""
+
+    kind: Kind | None = Field(
+        default=None, description="how a variant is brought up; without it launch where there is a program, else url"
+    )
+    url: Text | None = Field(default=None, description="address of the server (url, router, model, switch, request)")
+    model: Text | None = Field(default=None, description="model name to send (url, model, switch, request)")
+    program: Text | None = Field(default=None, description="llama-server's program or a wrapper of it (launch)")
+    args: Arguments | None = Field(
+        default=None,
+        description="llama-server's arguments (launch, embedded): a list of words, one text as a shell reads it, or a "
+        "mapping (true: a switch, null: take the base's out, a list: repeat). A variant's go over the base's: the same "
+        "argument is replaced under whichever of its names, others are added",
+    )
+    env: Texts | None = Field(
+        default=None, description="variables added to ours; null removes one (launch, embedded, switch)"
+    )
+    cwd: Text | None = Field(default=None, description="working directory (launch, embedded, switch); default: ours")
+    fresh: bool | None = Field(
+        default=None, description="start the server anew for every trial (launch, embedded); default: where it must be"
+    )
+    preset: Text | None = Field(default=None, description="name of the router's preset (router)")
+    command: Command | None = Field(
+        default=None, description="brings the running server into this state and ends (switch): words, or one text"
+    )
+    body: dict[str, Any] | None = Field(default=None, description="fields of every request (request)")
+    speculative: bool | None = Field(
+        default=None, description="what preflight must find; launched servers: default by their arguments"
+    )
+
+
+class VariantEntry(BaseEntry):
+    """One variant, or with a matrix or acceptance lengths several."""
+
+    name: Text = Field(description="what it is called in the report: letters, digits, dot, dash, underscore")
+    matrix: Matrix = Field(
+        default=None, description=f"in place of the matrix of the file (null: none): {_MATRIX} (launch, embedded)"
+    )
+    synthetic_acceptance: Annotated[tuple[float, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="mean tokens a step that the server is told to accept, whatever the model says, from 1 to the "
+        "longest draft + 1: one variant for each length takes the place of this one (launch, embedded)",
+    )
+    overhead: bool = Field(
+        default=False,
+        description="launch, embedded: add NAME-overhead, with speculation loaded and nothing drafted. Other kinds: "
+        "this variant is such a one",
+    )
+
+
+class DeadlinesEntry(_Written):
+    """When a request is given up; seconds, or a text such as 30s."""
+
+    connect: Duration | None = Field(default=None, description="until the connection stands")
+    connect_s: Duration | None = Field(default=None, description="the same in seconds")
+    first_token: Duration | None = Field(default=None, description="until the first token")
+    first_token_s: Duration | None = Field(default=None, description="the same in seconds")
+    stall: Duration | None = Field(default=None, description="without a token")
+    stall_s: Duration | None = Field(default=None, description="the same in seconds")
+    total: Duration | None = Field(default=None, description="until the end of the answer")
+    total_s: Duration | None = Field(default=None, description="the same in seconds")
+
+
+DURATIONS = ("time_budget", "wait")
+DEADLINES = tuple(name.removesuffix("_s") for name in Deadlines.model_fields)
+"""Fields that are durations, without their unit: the file takes them with and without `_s`."""
+
+_OWN: dict[str, Any] = {
+    "base": (BaseEntry, Field(default=BaseEntry(), description="what variants share")),
+    "variants": (tuple[VariantEntry, ...], Field(min_length=1, description="what is compared")),
+    "matrix": (Matrix, Field(default=None, description=f"of every launched variant that speculates: {_MATRIX}")),
+    "baseline": (
+        Text | None,
+        Field(default=None, description="what the others are compared with; default: `off`, else the first variant"),
+    ),
+    "levels": (
+        Levels | None,
+        Field(default=None, description="concurrency, agents active at once: a list, or a text such as 1,2,4 or 1..8"),
+    ),
+    "workload": (Text | None, Field(default=None, description=Experiment.model_fields["workload"].description)),
+    "ca_file": (Text | None, Field(default=None, description=Experiment.model_fields["ca_file"].description)),
+    "time_budget": (Duration | None, Field(default=None, description="time for the whole run, such as 15m")),
+    "time_budget_s": (Duration | None, Field(default=None, description="the same in seconds")),
+    "wait": (Duration | None, Field(default=None, description="how long to wait for a server that is still loading")),
+    "wait_s": (Duration | None, Field(default=None, description="the same in seconds")),
+    "deadlines": (DeadlinesEntry, Field(default=DeadlinesEntry(), description="when a request is given up")),
+    "under_test": (
+        tuple[Difference, ...],
+        Field(
+            default=(),
+            description="differences that variants mean to have, beside those that the matrix and the variants' own "
+            "arguments make",
+        ),
+    ),
+}
+
+_FIELDS: dict[str, Any] = {name: (field.annotation, field) for name, field in Experiment.model_fields.items()} | _OWN
+
+ExperimentFile: type[BaseModel] = create_model(
+    "ExperimentFile",
+    __base__=_Written,
+    __doc__="An experiment of loadgen: variants of a server, compared over concurrency levels.",
+    **_FIELDS,
+)
+
+
+def file_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of an experiment file."""
+    return {"$schema": _SCHEMA, **ExperimentFile.model_json_schema()}
