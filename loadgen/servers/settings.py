@@ -110,6 +110,7 @@ _VALUES: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
     "threads_batch": (("-tb", "--threads-batch"), _whole),
     "batch": (("-b", "--batch-size"), _whole),
     "ubatch": (("-ub", "--ubatch-size"), _whole),
+    "sleep_idle_s": (("--sleep-idle-seconds",), _whole),
 }
 
 _SWITCHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
