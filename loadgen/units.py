@@ -57,6 +57,21 @@ def bytes_to_mib(count: float) -> float:
     return count / BYTES_PER_MIB
 
 
+def milliwatts_to_watts(milliwatts: float) -> float:
+    """Milliwatts, as NVIDIA's driver tells them, to watts."""
+    return milliwatts / 1_000
+
+
+def microwatts_to_watts(microwatts: float) -> float:
+    """Microwatts, as Linux's hwmon tells them, to watts."""
+    return microwatts / 1_000_000
+
+
+def khz_to_mhz(khz: float) -> float:
+    """Kilohertz, as Linux's cpufreq tells them, to megahertz."""
+    return khz / 1_000
+
+
 def per_hour(count: float, seconds: float) -> float:
     """A count over seconds as a rate per hour. `seconds` must be above 0."""
     return count / seconds * S_PER_HOUR

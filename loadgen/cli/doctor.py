@@ -23,9 +23,9 @@ def doctor(
     insecure: Insecure = False,
     wait: Wait = "2m",
 ) -> None:
-    """Look at a running server: model, slots, context, metrics, speculation, sampling, limits.
+    """Look at a running server: model, slots, context, caches, metrics, speculation, sampling, limits.
 
-    Sends one short request, to see whether anything is drafted.
+    Sends one short request, or two where the first drafts nothing, to see whether anything is drafted.
     """
     from loadgen.experiment.build import experiment
 
