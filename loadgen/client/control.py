@@ -60,6 +60,8 @@ class Control:
     _model: str | None = None
     """The model that a POST names, where the server before it needs the name."""
 
+    _health_route = "/health"
+
     def __init__(self, transport: HttpTransport, *, poll_s: float = POLL_S, absent_s: float = ABSENT_S) -> None:
         self._transport = transport
         self._poll_s = poll_s
@@ -73,7 +75,7 @@ class Control:
     async def health(self) -> Health:
         """The state of the server. Raises `RefusedError` where its certificate is not accepted."""
         try:
-            reply = await self._transport.get(self._path("/health"), QUICK_S)
+            reply = await self._transport.get(self._path(self._health_route), QUICK_S)
         except TlsFailedError as error:
             raise RefusedError(f"{error}; give its CA file with --ca, or allow it with --insecure.") from None
         except (ConnectFailedError, ConnectionLostError):

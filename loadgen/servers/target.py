@@ -2,8 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,12 +13,26 @@ from loadgen.client.control import Control, Health
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import ExperimentError
-from loadgen.experiment.model import Experiment, LaunchVariant, UrlVariant, Variant
+from loadgen.experiment.model import (
+    Experiment,
+    LaunchVariant,
+    ModelVariant,
+    RequestVariant,
+    RouterVariant,
+    SwitchVariant,
+    UrlVariant,
+    Variant,
+)
 from loadgen.records.model import Component, ServerFacts, ServerStart
 from loadgen.servers.discovery import local_command
+from loadgen.servers.gateway import swap_model
 from loadgen.servers.launch import LaunchedServer, launch
+from loadgen.servers.lease import Lease
 from loadgen.servers.loadlog import read_ledger
+from loadgen.servers.log_tail import tail
 from loadgen.servers.preflight import probe_drafts, read_facts
+from loadgen.servers.router import load_preset
+from loadgen.servers.switch import run_switch
 from loadgen.servers.verify import verify
 
 LOG_BYTES = 1 << 20
@@ -29,18 +45,30 @@ class Target:
     def __init__(self, variant: Variant, transport: HttpTransport, server: LaunchedServer | None) -> None:
         self.variant = variant
         self.transport = transport
-        self.control = Control(transport)
         self.server = server
+        self.lease = Lease(control=Control(transport))
         self.facts: ServerFacts | None = None
 
     @property
+    def control(self) -> Control:
+        """The control routes of the variant's own server, also behind a router or a gateway."""
+        return self.lease.control
+
+    @property
     def model(self) -> str | None:
-        """The model name to send: llama-server serves one model and needs none."""
-        if isinstance(self.variant, UrlVariant) and self.variant.model is not None:
+        """The model name to send: a single llama-server serves one model and needs none."""
+        if self.lease.model is not None:
+            return self.lease.model
+        if isinstance(self.variant, (UrlVariant, SwitchVariant, RequestVariant)) and self.variant.model is not None:
             return self.variant.model
         if self.facts is not None and self.facts.kind != "llama-server":
             return self.facts.model
         return None
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """Extra fields of every request: what makes the variant where it is one by its requests."""
+        return self.variant.body if isinstance(self.variant, RequestVariant) else {}
 
     @property
     def pid(self) -> int | None:
@@ -52,20 +80,22 @@ class Target:
         return self.server is None or self.server.alive()
 
     def log_tail(self, lines: int) -> str:
-        """The last lines of our server's log."""
-        return "\n".join(self.server.log_tail(lines)) if self.server is not None else ""
+        """The last lines of our server's log, or of the command that brought it up."""
+        return "\n".join(tail(self._log_path, lines)) if self._log_path is not None else ""
 
     def command(self) -> Sequence[str] | None:
-        """The server's command line: of our own, or of a process on this machine."""
+        """The server's command line: of our own, as a router or gateway tells it, or of a process on this machine."""
         if self.server is not None:
             return self.server.command
+        if isinstance(self.variant, (RouterVariant, ModelVariant)):  # what listens is not what serves
+            return self.lease.command
         return local_command(self.transport.endpoint)
 
     def log(self) -> str | None:
-        """What our server printed while loading."""
-        if self.server is None:
+        """What our server printed while loading, or the command that brought it up."""
+        if self._log_path is None:
             return None
-        with self.server.log_path.open("rb") as log:
+        with self._log_path.open("rb") as log:
             return log.read(LOG_BYTES).decode("utf-8", errors="replace")
 
     def ledger(self) -> list[Component]:
@@ -77,24 +107,32 @@ class Target:
         """The record of this start."""
         if self.facts is None:
             raise RuntimeError("a target is described after its facts are read")
+        command = self.server.command if self.server is not None else self.lease.command
         return ServerStart(
             run=run,
             round=round_,
             variant=self.variant.name,
             at_ns=time.monotonic_ns(),
-            ready_s=self.server.ready_s if self.server is not None else None,
-            command=list(self.server.command) if self.server is not None else None,
+            ready_s=self.server.ready_s if self.server is not None else self.lease.ready_s,
+            command=list(command) if command is not None else None,
             target=self.transport.endpoint.label,
-            log=self.server.log_path.name if self.server is not None else None,
+            log=self._log_path.name if self._log_path is not None else None,
             facts=self.facts,
             ledger=self.ledger(),
         )
 
     async def close(self) -> None:
-        """Close connections; stop the server if it is ours."""
-        await self.transport.close()
-        if self.server is not None:
-            await self.server.stop()
+        """Give back what was brought up: unload a preset, stop our own server, close connections."""
+        try:
+            await self.lease.release()
+        finally:
+            await self.transport.close()
+            if self.server is not None:
+                await self.server.stop()
+
+    @property
+    def _log_path(self) -> Path | None:
+        return self.server.log_path if self.server is not None else self.lease.log_path
 
 
 def api_key(experiment: Experiment) -> str | None:
@@ -115,37 +153,27 @@ async def open_target(
     on_wait: Callable[[str], None],
     probe: bool = False,
 ) -> Target:
-    """Start or find the server of `variant`, wait until it is ready, and read what it says of itself.
+    """Bring up or find the server of `variant`, wait until it is ready, and read what it says of itself.
 
-    `probe` sends one short request that must draft if anything does. Raises `TargetError`s; a server that was started
-    is stopped again before.
+    `probe` sends one short request that must draft if anything does; a variant by its requests is probed in any case.
+    Raises `TargetError`s; what was brought up is given back before.
     """
-    server = None
-    if isinstance(variant, LaunchVariant):
-        server = await launch(
-            variant,
-            log_path=log_path,
-            wait_s=experiment.wait_s,
-            readiness=_readiness,
-            on_wait=lambda what: on_wait(f"{variant.name}: waiting for {what}"),
-        )
+    on_wait = _changes(on_wait)
+    server = await _launched(variant, experiment, log_path, on_wait) if isinstance(variant, LaunchVariant) else None
     target = None
     try:
-        url = server.url if server is not None else variant.url  # type: ignore[union-attr] # a launch has a server
-        key = server.api_key if server is not None else api_key(experiment)
         transport = HttpTransport(
-            Endpoint.parse(url),
-            api_key=key,
+            Endpoint.parse(server.url if server is not None else variant.url),  # type: ignore[union-attr] # all others have one
+            api_key=server.api_key if server is not None else api_key(experiment),
             ca_file=experiment.ca_file,
             insecure=experiment.insecure or server is not None,  # our own server, on loopback
             connect_s=experiment.deadlines.connect_s,
         )
         target = Target(variant, transport, server)
-        await target.control.wait_ready(experiment.wait_s, on_wait)
+        target.lease = await _lease(variant, experiment, transport, log_path, on_wait)
         target.facts = await read_facts(target.control, command=target.command(), log=target.log())
-        if probe and target.facts.kind == "llama-server":
-            drafted = await probe_drafts(transport, target.model)
-            target.facts = msgspec.structs.replace(target.facts, drafted=drafted)
+        if target.facts.kind == "llama-server" and (probe or isinstance(variant, RequestVariant)):
+            target.facts = await _probed(target, target.facts)
         verify(variant, target.facts)
     except BaseException:
         if target is not None:
@@ -154,6 +182,76 @@ async def open_target(
             await server.stop()
         raise
     return target
+
+
+async def _launched(
+    variant: LaunchVariant, experiment: Experiment, log_path: Path, on_wait: Callable[[str], None]
+) -> LaunchedServer:
+    return await launch(
+        variant,
+        log_path=log_path,
+        wait_s=experiment.wait_s,
+        readiness=_readiness,
+        on_wait=lambda what: on_wait(f"{variant.name}: waiting for {what}"),
+    )
+
+
+async def _lease(
+    variant: Variant, experiment: Experiment, transport: HttpTransport, log_path: Path, on_wait: Callable[[str], None]
+) -> Lease:
+    """What each kind of variant does to be up and ready."""
+    wait_s = experiment.wait_s
+    control = Control(transport)
+    match variant:
+        case RouterVariant():
+            rivals = _rivals(variant, experiment)
+            return await load_preset(variant, transport, rivals=rivals, wait_s=wait_s, on_wait=on_wait)
+        case ModelVariant():
+            rivals = _rivals(variant, experiment)
+            return await swap_model(variant, transport, rivals=rivals, wait_s=wait_s, on_wait=on_wait)
+        case SwitchVariant():
+            return await run_switch(variant, control, log_path=log_path, wait_s=wait_s, on_wait=on_wait)
+        case _:
+            await control.wait_ready(wait_s, on_wait)
+            return Lease(control=control)
+
+
+def _rivals(variant: RouterVariant | ModelVariant, experiment: Experiment) -> set[str]:
+    """Presets or models of the other variants at the same server, which may not run beside this one's."""
+    if experiment.coresident:
+        return set()
+    here = Endpoint.parse(variant.url)
+    return {
+        name
+        for other in experiment.variants
+        if isinstance(other, (RouterVariant, ModelVariant)) and Endpoint.parse(other.url) == here
+        if (name := _served(other)) != _served(variant)
+    }
+
+
+def _served(variant: RouterVariant | ModelVariant) -> str:
+    return variant.preset if isinstance(variant, RouterVariant) else variant.model
+
+
+async def _probed(target: Target, facts: ServerFacts) -> ServerFacts:
+    """The facts with what a probe drafted, for fields of a request also without them."""
+    probe = partial(probe_drafts, target.transport, target.model, control=target.control)
+    if not target.body:
+        return msgspec.structs.replace(facts, drafted=await probe())
+    return msgspec.structs.replace(facts, drafted=await probe(extra=target.body), drafted_plain=await probe())
+
+
+def _changes(on_wait: Callable[[str], None]) -> Callable[[str], None]:
+    """`on_wait` for texts that differ from the last."""
+    last = ""
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if text != last:
+            last = text
+            on_wait(text)
+
+    return tell
 
 
 async def _readiness(url: str) -> bool | None:
