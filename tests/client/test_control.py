@@ -284,3 +284,30 @@ async def test_a_metrics_route_that_hangs_is_not_idle(serve: "Serve") -> None:
     server = await serve(script)
     async with HttpTransport(server.endpoint) as transport:
         assert not await Control(transport).wait_idle(0.05)
+
+
+class Elsewhere(Control):
+    """One model of several at a server, as routers and gateways have them."""
+
+    _model = "m"
+
+    def _path(self, route: str) -> str:
+        return f"/of/m{route}"
+
+
+async def test_routes_of_one_model_may_lie_elsewhere(serve: "Serve") -> None:
+    """Every question goes there, and a POST names the model."""
+    table = {f"/of/m{path}": (200, value) for path, value in (("/health", READY), ("/slots", [{"id": 0}]))}
+    server = await serve(routes(table))
+    async with HttpTransport(server.endpoint) as transport:
+        control = Elsewhere(transport)
+        assert await control.health() is Health.READY
+        assert await control.slots() == [{"id": 0}]
+        await control.props()
+        await control.models()
+        await control.metrics()
+        await control.tokenize("text")
+    assert {request.path.removeprefix("/of/m") for request in server.requests} == {
+        *("/health", "/slots", "/props", "/v1/models", "/metrics", "/tokenize"),
+    }
+    assert json.loads(server.requests[-1].body) == {"content": "text", "model": "m"}

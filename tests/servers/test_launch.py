@@ -13,7 +13,7 @@ import pytest
 
 from loadgen.errors import LaunchError
 from loadgen.experiment.model import LaunchVariant
-from loadgen.servers.launch import LaunchedServer, launch
+from loadgen.servers.launch import LaunchedServer, check_launchable, launch
 
 if TYPE_CHECKING:
     from tests.servers.conftest import Watched
@@ -266,6 +266,55 @@ async def test_a_missing_model_is_said(tmp_path: Path) -> None:
     message = await _failure(_embedded(tmp_path / "m.gguf"), tmp_path)
     assert message == f"off: the model file {tmp_path / 'm.gguf'} is not there."
     assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"program": "no-such-llama-server"}, "the program no-such-llama-server is not found"),
+        ({"program": "./llama-server"}, "the program ./llama-server is not found"),
+        ({"args": ("-m", "no.gguf")}, "off: the model file no.gguf is not there."),
+        ({"args": ("-m", "small.gguf", "-md", "no.gguf")}, "off: the draft model file no.gguf is not there."),
+        ({"env": {"LLAMA_ARG_SPEC_DRAFT_MODEL": "no.gguf"}}, "off: the draft model file no.gguf is not there."),
+        ({"cwd": "/no/such/folder"}, "off: the working directory /no/such/folder is not there."),
+    ],
+)
+def test_what_is_missing_is_said_without_starting_anything(
+    tiny_model: Path, fields: dict[str, object], expected: str
+) -> None:
+    """All variants of a run can be checked before the first starts; paths count from the variant's folder."""
+    good = {"name": "off", "program": "embedded", "args": ("-m", "small.gguf"), "cwd": str(tiny_model.parent)}
+    check_launchable(LaunchVariant.model_validate(good))
+    with pytest.raises(LaunchError) as caught:
+        check_launchable(LaunchVariant.model_validate(good | fields))
+    assert str(caught.value).startswith(expected)
+
+
+PORT_TAKEN_ONCE = """
+import pathlib, signal, sys
+with open("ports", "a+") as ports:
+    ports.seek(0)
+    first = not ports.read()
+    print(sys.argv[sys.argv.index("--port") + 1], file=ports)
+if first:
+    sys.exit("srv start: couldn't bind HTTP server socket, hostname: 127.0.0.1")
+signal.pause()
+"""
+
+
+async def test_a_port_taken_meanwhile_is_no_failure(tmp_path: Path) -> None:
+    """The server is started once more, on another port."""
+    told: list[str] = []
+
+    async def readiness(url: str) -> bool | None:
+        return (tmp_path / "ports").read_text().split()[1:] == [url.rpartition(":")[2]]
+
+    variant = LaunchVariant(name="off", program=sys.executable, args=("-c", PORT_TAKEN_ONCE), cwd=str(tmp_path))
+    (tmp_path / "ports").touch()
+    server = await launch(variant, log_path=tmp_path / "log", wait_s=60, readiness=readiness, on_wait=told.append)
+    await server.stop()
+    assert len(set((tmp_path / "ports").read_text().split())) == 2
+    assert "the server to start on another port" in told
 
 
 async def test_a_refused_argument_is_said(tiny_model: Path, tmp_path: Path) -> None:
