@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Any
 
 from loadgen.experiment.llama_flags import has
+from loadgen.experiment.traps import SYNTHETIC
 from loadgen.records.run import Run
 
-_SYNTHETIC = ("--spec-synth-len", "--spec-synth-rates")
 _SYNTHETIC_VARIABLES = ("LLAMA_ARG_SPEC_SYNTH_LEN", "LLAMA_ARG_SPEC_SYNTH_RATES")
 
 
@@ -35,4 +35,4 @@ def diagnostics(run: Run) -> dict[str, Diagnostic]:
 
 
 def _synthetic(args: Sequence[str], env: Mapping[str, Any]) -> bool:
-    return has(args, *_SYNTHETIC) or any(env.get(name) is not None for name in _SYNTHETIC_VARIABLES)
+    return has(args, *SYNTHETIC) or any(env.get(name) is not None for name in _SYNTHETIC_VARIABLES)

@@ -3,12 +3,14 @@
 from pathlib import PurePath
 from typing import Any
 
+_SHOWN = 24
+"""Characters of a word, such as a digest, that are enough to tell two apart."""
 _HASHES = ("chat_template",)
 """Known by their digest only: that they differ is all there is to show."""
 
 
 def difference_text(entry: dict[str, Any]) -> str | None:
-    """Such as `differs from off in: threads 8 → 4, slots 4 → 6 (meant)`; null where nothing differs."""
+    """Such as `differs from off in: threads 8 → 4, slots 4 → 6 (allowed)`; null where nothing differs."""
     if not entry["differences"]:
         return None
     parts = [_field(one) for one in entry["differences"]]
@@ -29,14 +31,17 @@ def _field(one: dict[str, Any]) -> str:
 
 
 def _change(name: str, base: Any, variant: Any) -> str:
-    return f"{name} {_value(base)} → {_value(variant)}"
+    before, after = _value(base), _value(variant)
+    if before == after:
+        before, after = str(base), str(variant)
+    return f"{name} {before} → {after}"
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, str) and "/" in value:
-        return PurePath(value).name
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, str):
+        return PurePath(value).name if "/" in value else value[:_SHOWN]
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

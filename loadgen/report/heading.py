@@ -75,11 +75,20 @@ def _server(server: dict[str, Any]) -> str:
 
 
 def _speculation(facts: dict[str, Any]) -> str:
-    if facts["drafted"]:
-        return f"speculation on (a probe drafted {facts['drafted']} tokens)"
+    """By the probe first: it shows what happens, `/slots` only what is loaded."""
+    drafted, plain = facts["drafted"], facts["drafted_plain"]
+    if plain is not None:
+        return f"a probe drafted {_tokens(drafted)} with the variant's fields, {_tokens(plain)} without"
+    if drafted:
+        return f"speculation on (a probe drafted {drafted} tokens)"
+    probed = "not probed" if drafted is None else "nothing drafted in the probe"
     if facts["speculative"] is None:
-        return "speculation unknown"
-    return "speculation on by /slots, nothing drafted in the probe" if facts["speculative"] else "speculation off"
+        return f"speculation unknown ({probed})"
+    return f"speculation on by /slots, {probed}" if facts["speculative"] else "speculation off"
+
+
+def _tokens(drafted: int | None) -> str:
+    return NOT_MEASURED if drafted is None else f"{drafted} tokens"
 
 
 def _host(host: dict[str, Any]) -> str:

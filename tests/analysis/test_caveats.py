@@ -89,6 +89,15 @@ def test_c54_a_restarted_server_is_said(make: Any) -> None:
     assert _kinds({("off", 1): [trial]}) == [("counters_reset", "off")]
 
 
+def test_a_server_started_anew_between_trials_is_no_reset(make: Any) -> None:
+    """Every block starts its own server by design: only a fall within one trial is one."""
+    trials = [
+        make.trial([make.request()], counters_before=make.counters(n_total=0), counters_after=make.counters(n_total=9)),
+        make.trial([make.request()], counters_before=make.counters(n_total=1), counters_after=make.counters(n_total=8)),
+    ]
+    assert _kinds({("off", 1): trials}) == []
+
+
 def test_short_trials_and_lost_work_are_said(make: Any) -> None:
     """Trials with few turns, and trials that lost what they earned."""
     assert _kinds({("off", 1): [make.trial([make.request()], short=True)]}) == [("short", "off")]

@@ -12,6 +12,7 @@ from loadgen.analysis.summary import summarise
 from loadgen.records.manifest import JournalEntry, Plan
 from loadgen.records.model import Outcome
 from loadgen.records.run import Run
+from tests.records.make import journal
 
 _C03 = {
     ("off", 1): [11.11] * 3,
@@ -207,6 +208,91 @@ def test_latencies_are_compared_by_the_medians_of_paired_trials(make: Any) -> No
     by_metric = {entry["metric"]: entry["ratio"] for entry in found["latency_comparisons"]}
     assert by_metric["median_ttft_s"]["value"] == pytest.approx(0.5)
     assert by_metric["tokens_per_turn"]["value"] == 1
+
+
+def test_a_resumed_run_is_told_and_superseded_trials_count_nowhere(make: Any) -> None:
+    """An attempt that was aborted is no invalid trial and no failure once it was done again."""
+    entries = [journal("started"), journal("interrupted"), journal("resumed"), journal("complete")]
+    run = make.run({("off", 1): [10.0] * 3}, journal=entries, rerun_of="earlier")
+    first = msgspec.structs.replace(run.trials[1], trial="first", complete=False, aborted="interrupted")
+    again = msgspec.structs.replace(run.trials[1], attempt=2)
+    lost = make.failed(trial="first", round=2)
+    found = summarise(
+        Run(
+            manifest=run.manifest, trials=[*run.trials[:1], first, *run.trials[2:], again],
+            requests=[*run.requests, lost], journal=run.journal,
+        )
+    )  # fmt: skip
+    assert (found["run"]["complete"], found["run"]["resumed"], found["run"]["rerun_of"]) == (True, 1, "earlier")
+    assert (found["setup"]["ended"], found["setup"]["superseded_trials"]) == ("complete", 1)
+    assert (found["cells"][0]["trials"], found["cells"][0]["outcomes"], found["invalid"]) == (3, {"ok": 3}, [])
+
+
+def test_a_failed_output_check_voids_the_comparison(make: Any) -> None:
+    """The document has what was checked, marks the comparison, and the verdict says why there is none."""
+    tasks = {("off", 1): [10.0, 10.1, 9.9], ("mtp", 1): [20.0, 20.1, 19.9]}
+    found = summarise(make.run(tasks, checks=[make.check("off"), make.check("mtp", crossed=True)], check_output="on"))
+    assert [(entry["variant"], entry["result"]) for entry in found["output_check"]] == [
+        ("off", "passed"),
+        ("mtp", "failed"),
+    ]
+    assert found["comparisons"][0]["void"] is True
+    assert found["verdict"]["keep"] is None
+    assert found["verdict"]["text"].startswith(
+        "No verdict: the output check failed for mtp: agent 0 got text of agent 1's session on slot 0."
+    )
+    passed = summarise(make.run(tasks, checks=[make.check("off"), make.check("mtp")], check_output="on"))
+    assert passed["comparisons"][0]["void"] is False
+    assert passed["verdict"]["says"][0].endswith("it pays.")
+    assert summarise(make.run(tasks))["output_check"] == []
+
+
+def test_a_variant_that_was_given_up_is_in_the_document(make: Any) -> None:
+    """With its reason, and the rest of the run stands."""
+    run = make.run({("off", 1): [10.0] * 3, ("mtp", 1): []}, journal=[journal("given_up", "mtp: no answer")])
+    found = summarise(run)
+    assert found["given_up"] == [{"variant": "mtp", "reason": "no answer"}]
+    assert "mtp was given up: no answer." in found["verdict"]["says"]
+
+
+def test_an_overhead_variant_must_not_draft_and_is_not_warned_of_for_that(make: Any) -> None:
+    """It speculates and drafts nothing by design; a trial in which it drafts does not count."""
+    name = "mtp-overhead"
+    variants = [{"name": "off"}, {"name": name, "speculative": True, "overhead": True}]
+    run = make.run(
+        {("off", 1): [10.0] * 3, (name, 1): [9.7] * 3}, variants=variants, starts=[make.start("off"), make.start(name)]
+    )
+    found = summarise(run)
+    assert (found["invalid"], found["warnings"]) == ([], [])
+    assert found["comparisons"][0]["diagnostic"] == "overhead"
+    assert found["verdict"]["says"][0].endswith(
+        "(mtp-overhead, diagnostic): −3.0 % tasks per hour (95 % interval −3.0 % to −3.0 %, 3 rounds)."
+    )
+    drafting = [msgspec.structs.replace(request, timings={"draft_n": 4}) for request in run.requests]
+    broken = summarise(Run(manifest=run.manifest, starts=run.starts, trials=run.trials, requests=drafting))
+    assert {entry["trial"]: entry["reasons"] for entry in broken["invalid"]}["r1-n1-mtp-overhead"] == ["drafted"]
+
+
+def test_what_the_experiment_says_of_drafting_goes_before_what_the_server_shows(make: Any) -> None:
+    """A server that takes speculation by request may show none of it in /slots."""
+    variants = [{"name": "plain", "speculative": False}, {"name": "drafting", "speculative": True}]
+    run = make.run(
+        {("plain", 1): [10.0], ("drafting", 1): [10.0]}, variants=variants,
+        starts=[make.start("plain", speculative=False), make.start("drafting", speculative=False)],
+    )  # fmt: skip
+    drafts = [msgspec.structs.replace(request, timings={"draft_n": 4}) for request in run.requests]
+    found = summarise(Run(manifest=run.manifest, starts=run.starts, trials=run.trials, requests=drafts))
+    assert [entry["variant"] for entry in found["invalid"]] == ["plain"]
+
+
+def test_a_cut_line_is_said(make: Any) -> None:
+    """A torn last line is a warning and ends nothing."""
+    entries = [journal("complete"), journal("torn_tail_cut", "requests.jsonl: 37 bytes")]
+    found = summarise(make.run({("off", 1): [10.0] * 3}, journal=entries))
+    assert found["run"]["complete"] is True
+    assert [warning["text"] for warning in found["warnings"]] == [
+        "A torn last line was cut off a file of the run folder: requests.jsonl: 37 bytes."
+    ]
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.analysis.trial import repeated_trial, superseded_trials, trials_of
 from loadgen.records.model import Outcome, Phase
+from loadgen.records.run import Run
 
 
 def test_c19_a_failed_turn_takes_back_what_its_session_had_earned(make: Any) -> None:
@@ -123,3 +126,30 @@ def test_accounted_time_is_a_share(make: Any, spans: list[tuple[float, float]]) 
     share = make.trial(requests, segments=[(10, 60)]).accounted_share
     assert share is not None
     assert 0 <= share <= 1
+
+
+def test_only_the_last_attempt_at_a_trial_counts(make: Any) -> None:
+    """Superseded attempts are counted and told, and nothing of them is mixed into the last."""
+    run = make.run({("off", 1): [10.0, 20.0]})
+    again = msgspec.structs.replace(run.trials[0], trial="r1-n1-off.2", attempt=2)
+    request = msgspec.structs.replace(run.requests[0], trial="r1-n1-off.2")
+    for trials in ([*run.trials, again], [again, *run.trials]):
+        found = Run(manifest=run.manifest, trials=trials, requests=[*run.requests, request])
+        assert [trial.record.trial for trial in trials_of(found)] == ["r1-n1-off.2", "r2-n1-off"]
+        assert [len(trial.requests) for trial in trials_of(found)] == [1, 1]
+        assert superseded_trials(found) == 1
+    assert superseded_trials(run) == 0
+
+
+def test_the_repetition_for_drift_is_its_last_attempt_and_no_pilot(make: Any) -> None:
+    """Round 0 holds pilots too; without a repetition there is none."""
+    run = make.run({("off", 1): [10.0]}, repeated=9.0)
+    pilot = msgspec.structs.replace(run.trials[0], trial="pilot-off-c1", round=0)
+    again = msgspec.structs.replace(run.trials[1], trial="drift-n1-off.2", attempt=2)
+    found = Run(manifest=run.manifest, trials=[again, pilot, *run.trials], requests=run.requests)
+    repeated = repeated_trial(found)
+    assert repeated is not None
+    assert repeated.record.trial == "drift-n1-off.2"
+    assert [trial.record.trial for trial in trials_of(found)] == ["r1-n1-off"]
+    assert superseded_trials(found) == 1
+    assert repeated_trial(make.run({("off", 1): [10.0]})) is None
