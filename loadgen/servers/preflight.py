@@ -118,7 +118,7 @@ async def _repeated_token(control: Control) -> tuple[str, int] | None:
             return None
         # What precedes the text (a BOS token, a blank that is merged) may make the first ones differ.
         token = tokens[-1] if tokens else None
-        if isinstance(token, int) and tokens.count(token) >= _REPEATS - 1:
+        if isinstance(token, int) and tokens[1 - _REPEATS :] == [token] * (_REPEATS - 1):
             return word, token
     return None
 
