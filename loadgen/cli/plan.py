@@ -81,10 +81,11 @@ def _check(experiment: Experiment) -> str:
 def _length(experiment: Experiment) -> list[str]:
     cells = len(experiment.variants) * len(experiment.levels)
     if experiment.rounds is None:
+        budget = _clock(experiment.time_budget_s)
+        time = f"time: about {budget} (the time budget), at most twice that for {MIN_ROUNDS} rounds"
         return [
             f"rounds: as many as fit the time budget, at least {MIN_ROUNDS}; {cells} trials a round",
-            f"time: about {_clock(experiment.time_budget_s)} (the time budget), at most twice that for "
-            f"{MIN_ROUNDS} rounds; trial lengths are fixed after a pilot of the baseline",
+            f"{time}; trial lengths are fixed after a pilot of the baseline",
         ]
     least_s = experiment.rounds * cells * MIN_WARMUP_S
     return [

@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from loadgen.errors import RunInterruptedError, TargetError
 from loadgen.experiment.arrangement import stays_open
-from loadgen.experiment.model import Experiment, LaunchVariant, Variant
+from loadgen.experiment.model import Experiment, LaunchVariant, SwitchVariant, Variant
 from loadgen.records.run_folder import RunWriter
 from loadgen.replay.observer import Observer
 from loadgen.servers.launch import check_launchable
+from loadgen.servers.switch import check_switchable
 from loadgen.servers.target import Target, open_target
 
 MAX_DEATHS = 2
@@ -38,13 +39,18 @@ class Lineup:
         return next(variant for variant in self._experiment.variants if variant.name == name)
 
     def check(self) -> None:
-        """Raises `LaunchError` or `UsageError` for programs and models that aren't there, before anything starts."""
+        """Raises `LaunchError` or `UsageError` for what isn't there (programs, models) before anything starts."""
         for variant in self._experiment.variants:
             if isinstance(variant, LaunchVariant):
                 check_launchable(variant)
+            elif isinstance(variant, SwitchVariant):
+                check_switchable(variant)
 
-    async def open(self, name: str, *, round_: int) -> Target:
-        """The server of a variant, ready. One that stays open is brought up once and kept."""
+    async def open(self, name: str, *, round_: int, patient: bool = False) -> Target:
+        """The server of a variant, ready. One that stays open is brought up once and kept.
+
+        `patient`: one that ran already may be started again by others; wait for it.
+        """
         if name in self._kept:
             return self._kept[name]
         variant = self.variant(name)
@@ -55,6 +61,7 @@ class Lineup:
                 log_path=self._log_path(name),
                 on_wait=self._observer.waiting,
                 probe=name not in self._probed,
+                patient=patient,
             )
         )
         self._probed.add(name)
@@ -79,7 +86,7 @@ class Lineup:
         if self._deaths[name] >= MAX_DEATHS:
             return None
         try:
-            return await self.open(name, round_=round_)
+            return await self.open(name, round_=round_, patient=True)
         except TargetError as error:
             self._observer.note(f"{name} does not come up again: {error}")
             return None

@@ -152,10 +152,12 @@ async def open_target(
     log_path: Path,
     on_wait: Callable[[str], None],
     probe: bool = False,
+    patient: bool = False,
 ) -> Target:
     """Bring up or find the server of `variant`, wait until it is ready, and read what it says of itself.
 
     `probe` sends one short request that must draft if anything does; a variant by its requests is probed in any case.
+    `patient` waits all of `wait_s` for a server at an address where nobody answers: one that died may be started again.
     Raises `TargetError`s; what was brought up is given back before.
     """
     on_wait = _changes(on_wait)
@@ -170,7 +172,7 @@ async def open_target(
             connect_s=experiment.deadlines.connect_s,
         )
         target = Target(variant, transport, server)
-        target.lease = await _lease(variant, experiment, transport, log_path, on_wait)
+        target.lease = await _lease(variant, experiment, transport, log_path, on_wait, patient=patient)
         target.facts = await read_facts(target.control, command=target.command(), log=target.log())
         if target.facts.kind == "llama-server" and (probe or isinstance(variant, RequestVariant)):
             target.facts = await _probed(target, target.facts)
@@ -197,7 +199,13 @@ async def _launched(
 
 
 async def _lease(
-    variant: Variant, experiment: Experiment, transport: HttpTransport, log_path: Path, on_wait: Callable[[str], None]
+    variant: Variant,
+    experiment: Experiment,
+    transport: HttpTransport,
+    log_path: Path,
+    on_wait: Callable[[str], None],
+    *,
+    patient: bool,
 ) -> Lease:
     """What each kind of variant does to be up and ready."""
     wait_s = experiment.wait_s
@@ -212,7 +220,7 @@ async def _lease(
         case SwitchVariant():
             return await run_switch(variant, control, log_path=log_path, wait_s=wait_s, on_wait=on_wait)
         case _:
-            await control.wait_ready(wait_s, on_wait)
+            await control.wait_ready(wait_s, on_wait, patient=patient)
             return Lease(control=control)
 
 

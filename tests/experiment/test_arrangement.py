@@ -23,7 +23,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def experiment(*variants: dict[str, Any], **changes: Any) -> Experiment:
     """An experiment of these variants."""
     named = [{"name": f"v{number}", **variant} for number, variant in enumerate(variants)]
-    return Experiment(variants=tuple(named), baseline="v0", levels=(1,), **changes)
+    return Experiment.model_validate({"variants": named, "baseline": "v0", "levels": (1,), **changes})
 
 
 @pytest.mark.parametrize(
