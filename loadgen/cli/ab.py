@@ -1,86 +1,80 @@
 """`loadgen ab`: the command that you already have, with speculation on and off."""
 
+import shlex
 from typing import Annotated
 
 import typer
 
-from loadgen.cli.options import (
-    Body,
-    Concurrency,
-    DryRun,
-    Json,
-    MaxTokens,
-    MinEffect,
-    Out,
-    RequestRate,
-    Rounds,
-    Seed,
-    TimeBudget,
-    Wait,
-    WorkloadName,
-    parse_body,
-    parse_levels,
-    run_folder,
-    seconds,
-)
+from loadgen.cli.options import COMPARISON
+from loadgen.cli.shared import Shared, shares_options
+from loadgen.cli.start import build, resume_as_recorded, start
+from loadgen.errors import ExperimentError
 
 EXAMPLES = (
     "Examples:\n\n"
     "- `loadgen ab -c 1,2,4 -- llama-server -m model.gguf -np 4 -c 32768 --spec-type draft-mtp`\n"
-    "- `loadgen ab --time-budget 30m -- embedded -m model.gguf -np 4 -c 16384 --spec-type ngram-simple`"
+    "- `loadgen ab --candidate 'llama-server -m model.gguf -np 4 --spec-type ngram-mod' -- llama-server -m model.gguf "
+    "-np 4 --spec-type draft-mtp`\n"
+    "- `loadgen ab --aa -- llama-server -m model.gguf -np 4 -c 32768`\n"
+    "- `loadgen ab --time-budget 30m -- embedded -m model.gguf -np 4 -c 16384 --spec-type ngram-simple`\n\n"
+    "Options go before `--`. Each also reads a variable: `LOADGEN_TIME_BUDGET=30m` is `--time-budget 30m`."
 )
+DEFAULTS = {"levels": (1, 2, 4), "time_budget_s": 900.0, "wait_s": 600.0}
 
 
+@shares_options(concurrency="1,2,4", wait="10m")
 def ab(
     command: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="-- COMMAND",
             help="Your llama-server command with its speculation flags; `embedded` stands for the built-in server.",
             show_default=False,
         ),
-    ],
-    concurrency: Concurrency = "1,2,4",
-    workload: WorkloadName = None,
-    time_budget: TimeBudget = "15m",
-    rounds: Rounds = None,
-    max_tokens: MaxTokens = None,
-    body: Body = None,
-    out: Out = None,
-    as_json: Json = False,
-    wait: Wait = "10m",
-    seed: Seed = 1,
-    min_effect: MinEffect = 0.05,
-    max_request_rate: RequestRate = None,
-    dry_run: DryRun = False,
+    ] = None,
+    candidate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidate",
+            metavar="COMMAND",
+            rich_help_panel=COMPARISON,
+            help="A further command, in quotes, compared with the same baseline; repeatable.",
+        ),
+    ] = None,
+    aa: Annotated[
+        bool,
+        typer.Option(
+            "--aa",
+            rich_help_panel=COMPARISON,
+            help="Compare the command with itself, to see what chance alone does; it needs no speculation then.",
+        ),
+    ] = False,
+    *,
+    shared: Shared,
 ) -> None:
     """Compare a pasted llama-server command with itself without speculation.
 
     loadgen removes the speculation and draft arguments for the variant `off` and leaves everything else equal, adds
-    what it needs to both (a free port, --metrics, -lv 4), starts them in turn, measures, compares and stops them.
+    what it needs to both (a free port, --metrics, -lv 4), starts them in turn, measures, compares and stops them. With
+    --candidate, every command is compared with `off`, the first one without its speculation.
     """
-    from loadgen.cli.plan import describe
-    from loadgen.experiment.build import experiment
-    from loadgen.experiment.pasted import variants_from_command
-
-    on, off = variants_from_command(command)
-    asked = experiment(
-        variants=(off, on),
-        baseline=off.name,
-        levels=parse_levels(concurrency),
-        workload=workload,
-        time_budget_s=seconds("--time-budget", time_budget),
-        rounds=rounds,
-        max_tokens=max_tokens,
-        body=parse_body(body),
-        wait_s=seconds("--wait", wait),
-        seed=seed,
-        min_effect=min_effect,
-        max_request_rate=max_request_rate,
-    )
-    if dry_run:
-        describe(asked, as_json=as_json)
+    commands = [*([command] if command else []), *(_words(text) for text in candidate or [])]
+    if not commands and not aa and shared.resume is not None:
+        resume_as_recorded(shared)
         return
-    from loadgen.cli.execute import execute
+    if not commands:
+        raise ExperimentError("name a command: loadgen ab -- llama-server -m model.gguf --spec-type …")
+    from loadgen.experiment.candidates import twice, variants_from_commands
 
-    execute(asked, run_folder(out, "ab"), as_json=as_json)
+    if aa and len(commands) > 1:
+        raise ExperimentError("--aa compares one command with itself: leave --candidate out")
+    variants = twice(commands[0]) if aa else variants_from_commands(commands)
+    asked = build({"variants": variants, "baseline": variants[0].name, "aa": aa}, shared, DEFAULTS)
+    start(asked, shared, "aa" if aa else "ab")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text.replace("\\\n", " "))
+    except ValueError as error:
+        raise ExperimentError(f"--candidate {text!r}: {error}") from None

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from loadgen import __version__
-from loadgen.cli import ab, demo, doctor, report, sweep
+from loadgen.cli import ab, demo, doctor, init, report, schema, sweep
 from loadgen.errors import LoadgenError
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ _NO_SEPARATOR = {"allow_interspersed_args": False}
 app.command(name="demo", epilog=demo.EXAMPLES)(demo.demo)
 app.command(name="ab", epilog=ab.EXAMPLES, context_settings=_NO_SEPARATOR)(ab.ab)
 app.command(name="sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
+app.command(name="init", epilog=init.EXAMPLES)(init.init)
+app.command(name="schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 

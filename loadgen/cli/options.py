@@ -1,110 +1,170 @@
-"""Options that several commands share, and how their text becomes an experiment."""
+"""Options that several commands share, each declared once, and how their text becomes an experiment."""
 
 import json
-import re
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from loadgen.errors import ExperimentError
+from loadgen.experiment import levels
 from loadgen.units import parse_duration_s
 
-MAX_LEVEL = 4096
-"""Far above what one llama-server serves; a typing error such as 1..100000 would plan for days."""
+LOAD = "What is run"
+COMPARISON = "What is compared, and how strictly"
+SERVERS = "How the servers are reached and started"
+OUTPUT = "What is written and printed"
+"""Panels of `--help`."""
 
-Concurrency = Annotated[
-    str,
-    typer.Option(
-        "--concurrency", "-c", metavar="LIST", help="Agents at work at once: a list or a range, such as 1,2,4 or 1..8."
-    ),
-]
-WorkloadName = Annotated[
-    str | None,
-    typer.Option(
-        "--workload",
-        metavar="NAME|FILE",
-        help="What the agents do: a built-in name or a YAML file.",
-        show_default="the largest that fits a slot",
-    ),
-]
-TimeBudget = Annotated[
-    str, typer.Option("--time-budget", metavar="TIME", help="Time for the whole run, such as 90s, 15m or 1h30m.")
-]
-Rounds = Annotated[
-    int | None, typer.Option("--rounds", min=1, help="Rounds to run.", show_default="as many as fit the time budget")
-]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Cap on the output tokens of a turn.")]
-Body = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--body",
-        metavar="KEY=VALUE",
-        help="Extra field of every request, JSON or text; repeatable. By default no sampling fields are sent.",
-    ),
-]
-Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Run folder to write.", show_default="runs/TIME-NAME")
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document (loadgen-summary/1) to stdout; progress to stderr.")
-]
-ApiKeyEnv = Annotated[
-    str | None, typer.Option("--api-key-env", metavar="NAME", help="Environment variable that holds the API key.")
-]
-CaFile = Annotated[
-    Path | None, typer.Option("--ca", metavar="FILE", help="Certificate authority to trust for https targets.")
-]
-Insecure = Annotated[bool, typer.Option("--insecure", help="Don't check the certificate of https targets.")]
-Wait = Annotated[str, typer.Option("--wait", metavar="TIME", help="How long to wait for a server that still loads.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and run nothing.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is drawn: the same seed is the same work.")]
-MinEffect = Annotated[
-    float, typer.Option("--min-effect", min=0.001, max=0.99, help="Smallest difference worth acting on (a share).")
-]
-RequestRate = Annotated[
-    float | None,
-    typer.Option("--max-request-rate", min=0.01, help="Safety ceiling in requests a second over all agents."),
-]
 
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+class CheckOutput(StrEnum):
+    """How closely answers are looked at before anything is measured."""
+
+    ON = "on"
+    OFF = "off"
+    FULL = "full"
+
+
+class Field(StrEnum):
+    """What may differ between servers; the names of `loadgen.experiment.model.Difference`."""
+
+    MODEL = "model"
+    SLOTS = "slots"
+    CONTEXT_PER_SLOT = "context_per_slot"
+    CACHE = "cache"
+    SAMPLING = "sampling"
+    CHAT_TEMPLATE = "chat_template"
+    KV = "kv"
+    THREADS = "threads"
+    BATCH = "batch"
+    BUILD = "build"
+
+
+def _option(*names: str, panel: str, **how: Any) -> Any:
+    """An option that also reads the environment variable of its long name: `LOADGEN_TIME_BUDGET`."""
+    name = names[0].partition("/")[0].removeprefix("--").replace("-", "_").upper()
+    return typer.Option(*names, envvar=f"LOADGEN_{name}", show_envvar=False, rich_help_panel=panel, **how)
+
+
+CONCURRENCY = _option(
+    "--concurrency",
+    "-c",
+    panel=LOAD,
+    metavar="LIST",
+    help="Agents at work at once: a list or a range, such as 1,2,4 or 1..8.",
+)
+WORKLOAD = _option(
+    "--workload",
+    panel=LOAD,
+    metavar="NAME|FILE",
+    help="What the agents do: a built-in name or a YAML file.",
+    show_default="the largest that fits a slot",
+)
+TIME_BUDGET = _option(
+    "--time-budget", panel=LOAD, metavar="TIME", help="Time for the whole run, such as 90s, 15m or 1h30m."
+)
+ROUNDS = _option("--rounds", panel=LOAD, min=1, help="Rounds to run.", show_default="as many as fit the time budget")
+MAX_TOKENS = _option(
+    "--max-tokens", panel=LOAD, min=1, help="Cap on the output tokens of a turn.", show_default="the workload's"
+)
+BODY = _option(
+    "--body",
+    panel=LOAD,
+    metavar="KEY=VALUE",
+    help="Extra field of every request, JSON or text; repeatable. By default no sampling fields are sent.",
+)
+SEED = _option("--seed", panel=LOAD, help="Seed of everything that is drawn: the same seed is the same work.")
+REQUEST_RATE = _option(
+    "--max-request-rate", panel=LOAD, min=0.01, help="Safety ceiling in requests a second over all agents."
+)
+MIN_EFFECT = _option(
+    "--min-effect", panel=COMPARISON, min=0.001, max=0.99, help="Smallest difference worth acting on (a share)."
+)
+ALLOW_DIFFERENT = _option(
+    "--allow-different",
+    panel=COMPARISON,
+    metavar="FIELD",
+    help="A difference between servers, beside speculation, that may stay and would else stop the run; repeatable: "
+    + ", ".join(Field)
+    + ".",
+)
+CHECK_OUTPUT = _option(
+    "--check-output",
+    panel=COMPARISON,
+    help="Before measuring, look whether answers keep to their own session and acceptance is alike across slots; "
+    "full: also whether a variant changes greedy answers.",
+    show_default="on",
+)
+DRIFT_CHECK = _option(
+    "--drift-check/--no-drift-check",
+    panel=COMPARISON,
+    help="Repeat the first trial at the end, to see whether the machine changed.",
+    show_default="on",
+)
+WAIT = _option("--wait", panel=SERVERS, metavar="TIME", help="How long to wait for a server that still loads.")
+RESTART_PER_LEVEL = _option(
+    "--restart-per-level",
+    panel=SERVERS,
+    help="Start launched servers anew at every level, and alternate variants there.",
+)
+CORESIDENT = _option(
+    "--coresident",
+    panel=SERVERS,
+    help="Keep launched servers up side by side: they share the device, and all must fit its memory.",
+)
+API_KEY_ENV = _option(
+    "--api-key-env", panel=SERVERS, metavar="NAME", help="Environment variable that holds the API key."
+)
+CA = _option("--ca", panel=SERVERS, metavar="FILE", help="Certificate authority to trust for https targets.")
+INSECURE = _option(
+    "--insecure",
+    panel=SERVERS,
+    help="Don't check the certificate of https targets.",
+)
+OUT = _option("--out", panel=OUTPUT, metavar="DIR", help="Run folder to write.", show_default="runs/TIME-NAME")
+JSON = _option(
+    "--json", panel=OUTPUT, help="Print one JSON document (loadgen-summary/1) to stdout; progress to stderr."
+)
+DRY_RUN = _option("--dry-run", panel=OUTPUT, help="Print what would be run, and run nothing.")
+RESUME = _option(
+    "--resume",
+    panel=OUTPUT,
+    metavar="DIR",
+    help="Go on with an interrupted run in its folder: what is missing is run, with the same seeds. --rounds and "
+    "--time-budget may be longer than before.",
+)
+
+TimeBudget = Annotated[str, TIME_BUDGET]
+Rounds = Annotated[int | None, ROUNDS]
+Seed = Annotated[int, SEED]
+Wait = Annotated[str, WAIT]
+ApiKeyEnv = Annotated[str | None, API_KEY_ENV]
+CaFile = Annotated[Path | None, CA]
+Insecure = Annotated[bool, INSECURE]
+Out = Annotated[Path | None, OUT]
+Json = Annotated[bool, JSON]
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
-    """Concurrency levels in `1,2,4`, `1..8` or `1..4,8`, ascending and each once.
-
-    Raises `ExperimentError` where the text holds anything else, or a level below 1.
-    """
-    levels: set[int] = set()
-    for part in text.replace(" ", "").split(","):
-        span = _RANGE.fullmatch(part)
-        if span is not None:
-            first, last = int(span[1]), int(span[2])
-            if first > last:
-                raise ExperimentError(f"--concurrency {text}: the range {part} runs backwards")
-            if last > MAX_LEVEL:
-                raise ExperimentError(f"--concurrency {text}: more than {MAX_LEVEL} agents can't be run")
-            levels.update(range(first, last + 1))
-        elif part.isdecimal():
-            levels.add(int(part))
-        else:
-            raise ExperimentError(f"--concurrency {text}: {part!r} is no number; write a list or range such as 1,2,4")
-    if min(levels) < 1:
-        raise ExperimentError(f"--concurrency {text}: concurrency counts agents and starts at 1")
-    if max(levels) > MAX_LEVEL:
-        raise ExperimentError(f"--concurrency {text}: more than {MAX_LEVEL} agents can't be run")
-    return tuple(sorted(levels))
+    """The concurrency levels in an option's text. Raises `ExperimentError` naming the option."""
+    try:
+        return levels.parse_levels(text)
+    except ValueError as error:
+        raise ExperimentError(f"--concurrency {text}: {error}") from None
 
 
 def parse_body(fields: list[str] | None) -> dict[str, Any]:
     """Extra request fields in `key=value` texts; a value that is JSON is taken as such, any other as text."""
+    from loadgen.experiment.model import RESERVED_FIELDS
+
     body: dict[str, Any] = {}
     for field in fields or []:
         key, equals, value = field.partition("=")
         if not equals or not key:
             raise ExperimentError(f"--body {field!r} is not KEY=VALUE, such as temperature=0.6")
-        if key in {"messages", "stream", "stream_options", "max_tokens", "model"}:
+        if key in RESERVED_FIELDS:
             raise ExperimentError(f"--body {key}=… would break the measurement: loadgen sets that field itself")
         try:
             body[key] = json.loads(value)

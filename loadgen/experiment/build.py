@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from loadgen.errors import ExperimentError
 from loadgen.experiment.llama_flags import MASK, masked
 from loadgen.experiment.model import Experiment
+from loadgen.experiment.wording import worded
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTH", re.IGNORECASE)
 """Environment variables and request fields whose names hold such a word are taken to hold a secret."""
@@ -20,7 +21,7 @@ def experiment(**fields: Any) -> Experiment:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].removeprefix("Value error, ")
+        what = worded(first)
         raise ExperimentError(f"{where}: {what}" if where else what) from None
 
 

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from loadgen.errors import ExperimentError
+from loadgen.experiment import llama_flags as flags
 from loadgen.experiment.arguments import Part, values_of
 from loadgen.experiment.build import experiment
 from loadgen.experiment.command import Command
@@ -33,11 +34,8 @@ from loadgen.experiment.model import (
     Variant,
 )
 from loadgen.experiment.traps import check_speculation
-from loadgen.experiment.written_error import entry_error, file_error, kind_error
+from loadgen.experiment.written_error import entry_error, file_error, kind_error, value_error
 from loadgen.experiment.yaml_text import YamlText, read_yaml
-
-LEVELS = (1, 2, 4)
-"""Concurrency where the file names none."""
 
 _KINDS: dict[str, type[BaseModel]] = {
     "url": UrlVariant,
@@ -87,6 +85,7 @@ def parse_experiment(written: str, *, name: str) -> tuple[dict[str, Any], tuple[
         file: Any = ExperimentFile.model_validate(text.content)
     except ValidationError as error:
         raise file_error(text, error) from None
+    _refuse_switches(file, text)
     notes: list[str] = []
     entries = _entries(file, text, notes.append)
     fields = _plain(file, text)
@@ -97,10 +96,17 @@ def parse_experiment(written: str, *, name: str) -> tuple[dict[str, Any], tuple[
     if file.aa and len(entries) == 1:
         fields["variants"].append({**fields["variants"][0], "name": f"{entries[0].name}-again"})
     try:
-        experiment(**{"levels": LEVELS, **fields})
+        experiment(**{"levels": (1,), **fields})  # where the file names none, the command does
     except ExperimentError as error:
         raise ExperimentError(f"{name}: {error}") from None
     return fields, tuple(notes)
+
+
+def _refuse_switches(file: Any, text: YamlText) -> None:
+    """`rounds: true` would read as 1."""
+    for name, value in text.content.items():
+        if isinstance(value, bool) and not isinstance(getattr(file, name), bool):
+            raise value_error(text, name, f"{str(value).lower()} is no value of it")
 
 
 def _plain(file: Any, text: YamlText) -> dict[str, Any]:
@@ -129,6 +135,9 @@ def _durations(model: BaseModel, names: Sequence[str], text: YamlText, at: tuple
 def _entries(file: Any, text: YamlText, note: Note) -> list[Entry]:
     """Every variant of the experiment."""
     written = [_entry(file.base, variant, position, text) for position, variant in enumerate(file.variants)]
+    for entry in written:
+        if any(entry.name == earlier.name for earlier in written[: entry.position]):
+            raise entry_error(text, entry.position, "two variants have this name")
     if file.matrix is not None and not any(entry.speculates for entry in written):
         raise ExperimentError(
             f"{text.where(('matrix',))}: matrix: no variant is a launched one that speculates; a matrix of one variant "
@@ -204,7 +213,7 @@ def _launched(entry: Entry, base: BaseEntry, variant: VariantEntry) -> Entry:
     wrapper = Command(program, tuple(word for part in own for word in part.words)).wrapper
     command = replace(command, args=(wrapper or command.wrapper) + command.own).changed(_behind(wrapper, own))
     meant = frozenset(_meant(base, variant)) if base.args is not None or base.env else frozenset()
-    if off_by_type(command):
+    if off_by_type(command) or (Part(flags.TYPE[0], ()) in own and not command.speculation.types):
         command = command.without_speculation()
     return replace(entry, fields=fields, command=command, meant=meant)
 

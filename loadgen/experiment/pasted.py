@@ -1,13 +1,14 @@
 """A llama-server command, as its user runs it, as two variants: with its speculation, and the same without."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment import llama_flags as flags
+from loadgen.experiment.command import Command
 from loadgen.experiment.model import LaunchVariant
-from loadgen.experiment.traps import check_speculation, speculation_in
+from loadgen.experiment.traps import check_speculation
 
 OFF = "off"
 """Name of the baseline."""
@@ -27,7 +28,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _UNSET = ("-u", "--unset")
 
 
-def variants_from_command(command: Sequence[str]) -> tuple[LaunchVariant, LaunchVariant]:
+def variants_from_command(words: Sequence[str]) -> tuple[LaunchVariant, LaunchVariant]:
     """The variants `(on, off)` of a command: program and arguments, after `env VAR=x` or `VAR=x` words if any.
 
     `on` is the command itself, named by its speculation (`mtp`, `mtp-7`, `ngram-simple`, …). `off` lacks the arguments
@@ -37,28 +38,50 @@ def variants_from_command(command: Sequence[str]) -> tuple[LaunchVariant, Launch
     Raises:
         ExperimentError: There is nothing to compare, or the command would silently run without its speculation.
     """
-    env, words = environment_of(command)
-    if not words:
+    command = _command(words)
+    for preset in flags.PRESETS:
+        if flags.has(command.own, preset):
+            raise ExperimentError(
+                f"{preset} loads a model together with its draft, so there is no command without speculation to "
+                "compare with: name them with -m, -md and --spec-type draft-simple instead."
+            )
+    if not command.speculation.types:
+        raise ExperimentError(
+            "the command has no speculation to compare: add --spec-type, for example draft-mtp (a model with MTP "
+            "heads), draft-simple with -md (a small draft model) or ngram-simple (no second model)."
+        )
+    return _variant(command), _variant(command.without_speculation())
+
+
+def variant_from_command(words: Sequence[str]) -> LaunchVariant:
+    """A command as one variant, named by its speculation, or `off` where it has none.
+
+    Raises `ExperimentError` where the command would silently run without its speculation.
+    """
+    command = _command(words)
+    return _variant(command if command.speculation.types else command.shielded())
+
+
+def _variant(command: Command) -> LaunchVariant:
+    speculative = bool(command.speculation.types)
+    return LaunchVariant(
+        name=_name(command.speculation) if speculative else OFF,
+        program=command.program,
+        args=command.args,
+        env=dict(command.env),
+        speculative=speculative,
+    )
+
+
+def _command(words: Sequence[str]) -> Command:
+    """The command without the address to listen on, after the checks for what llama-server passes over in silence."""
+    env, rest = _environment(words)
+    if not rest:
         raise ExperimentError("the command is empty: write llama-server and its arguments after --")
-    program, rest = words[0], words[1:]
-    begin = flags.first_argument(program, rest)
-    wrapper = rest[:begin]
-    args = flags.replaced(flags.replaced(rest[begin:], *_HOST, value=None), *_PORT, value=None)
-    speculation = _speculation(args, env)
-    on = LaunchVariant(
-        name=speculation_name(speculation), program=program, args=wrapper + args, env=env, speculative=True
-    )
-    off = LaunchVariant(
-        name=OFF,
-        program=program,
-        args=wrapper + flags.without_speculation(args),
-        env={
-            **{name: value for name, value in env.items() if not flags.is_speculative_variable(name)},
-            **dict.fromkeys((*flags.VARIABLES, *filter(flags.is_speculative_variable, env))),
-        },
-        speculative=False,
-    )
-    return on, off
+    command = Command(rest[0], rest[1:], env)
+    own = flags.replaced(flags.replaced(command.own, *_HOST, value=None), *_PORT, value=None)
+    check_speculation(own, env)
+    return Command(command.program, command.wrapper + own, env)
 
 
 def prepared(args: Sequence[str], *, host: str, port: int, program: str = "llama-server") -> tuple[str, ...]:
@@ -76,7 +99,7 @@ def prepared(args: Sequence[str], *, host: str, port: int, program: str = "llama
     return (*args[:begin], *own)
 
 
-def environment_of(command: Sequence[str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
+def _environment(command: Sequence[str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
     """The variables that stand before the program, and the rest."""
     words = list(command)
     env: dict[str, str | None] = {}
@@ -95,25 +118,7 @@ def environment_of(command: Sequence[str]) -> tuple[dict[str, str | None], tuple
     return env, tuple(words)
 
 
-def _speculation(args: Sequence[str], env: Mapping[str, str | None]) -> flags.Speculation:
-    """What the command says of speculation, after the checks for what llama-server passes over in silence."""
-    check_speculation(args, env)
-    for preset in flags.PRESETS:
-        if flags.has(args, preset):
-            raise ExperimentError(
-                f"{preset} loads a model together with its draft, so there is no command without speculation to "
-                "compare with: name them with -m, -md and --spec-type draft-simple instead."
-            )
-    found = speculation_in(args, env)
-    if not found.types:
-        raise ExperimentError(
-            "the command has no speculation to compare: add --spec-type, for example draft-mtp (a model with MTP "
-            "heads), draft-simple with -md (a small draft model) or ngram-simple (no second model)."
-        )
-    return found
-
-
-def speculation_name(speculation: flags.Speculation) -> str:
+def _name(speculation: flags.Speculation) -> str:
     """`mtp`, `mtp-7`, `draft`, `mtp_ngram-mod-7`: types without `draft-`, then n_max where one is given and used."""
     short = [kind.removeprefix("draft-") if kind != "draft-simple" else "draft" for kind in speculation.types]
     drafts = any(kind.startswith("draft-") for kind in speculation.types)

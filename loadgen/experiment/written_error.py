@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment.file_model import BaseEntry, DeadlinesEntry, ExperimentFile, VariantEntry
+from loadgen.experiment.wording import worded
 from loadgen.experiment.yaml_text import Loc, YamlText
 
 _OTHER_NAMES = {
@@ -28,20 +29,23 @@ def file_error(text: YamlText, error: ValidationError, at: Loc = ()) -> Experime
     loc: Loc = (*at, *first["loc"])
     kind = first["type"]
     if kind == "extra_forbidden":
-        return _error(text, loc[:-1], _unknown(str(loc[-1]), _fields(loc[:-1])), line=loc)
+        what = _unknown(str(loc[-1]), _fields(loc[:-1]))
+        if loc[:-1] == () and loc[-1] in BaseEntry.model_fields:
+            what = f"{loc[-1]} belongs to a variant, or under base to all of them"
+        return _error(text, loc[:-1], what, line=loc)
     if kind == "missing":
         return _error(text, text.known(loc[:-1]), f"{loc[-1]} is missing")
-    field, what = text.known(loc), first["msg"].removeprefix("Value error, ")
-    if kind == "literal_error":
-        what = f"{first['input']!r} is none of {first['ctx']['expected'].replace(' or ', ', ')}"
-    elif kind == "model_type":
-        what = "write a mapping of fields to values"
-    return _error(text, field, what)
+    return _error(text, text.known(loc), worded(first))
 
 
 def _error(text: YamlText, loc: Loc, what: str, *, line: Loc | None = None) -> ExperimentError:
     place = _place(text, loc)
     return ExperimentError(f"{text.where(loc if line is None else line)}: {place}{': ' if place else ''}{what}")
+
+
+def value_error(text: YamlText, field: str, what: str) -> ExperimentError:
+    """An error of a field of the file."""
+    return _error(text, (field,), what)
 
 
 def entry_error(text: YamlText, position: int, what: str) -> ExperimentError:
@@ -52,11 +56,16 @@ def entry_error(text: YamlText, position: int, what: str) -> ExperimentError:
 def _place(text: YamlText, loc: Loc) -> str:
     """`variant mtp: args`, for the error's reader."""
     if loc[:1] != ("variants",) or len(loc) == 1:
-        return ".".join(map(str, loc))
+        return _dotted(loc)
     variant = text.content["variants"][loc[1]]
     name = variant.get("name") if isinstance(variant, dict) else None
     which = f"variant {name}" if name else f"variant {int(loc[1]) + 1}"
-    return ": ".join([which, ".".join(map(str, loc[2:]))]) if len(loc) > 2 else which  # noqa: PLR2004 - a field of it
+    return ": ".join([which, _dotted(loc[2:])]) if len(loc) > 2 else which  # noqa: PLR2004 - a field of it
+
+
+def _dotted(loc: Loc) -> str:
+    """Field names with dots between; the position in a list tells a reader less than the line does."""
+    return ".".join(part for part in loc if isinstance(part, str))
 
 
 def _fields(loc: Loc) -> Collection[str]:
@@ -90,7 +99,7 @@ def kind_error(text: YamlText, position: int, fields: dict[str, Any], error: Val
     elif first["type"] == "extra_forbidden":
         what = f"a {fields['kind']} variant has no {name}"
     else:
-        what = first["msg"].removeprefix("Value error, ")
+        what = worded(first)
         if name == "name":
             what = f"{fields['name']!r} is no name: letters, digits, dot, dash and underscore, 64 at most"
         elif name:

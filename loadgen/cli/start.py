@@ -1,0 +1,62 @@
+"""What `ab` and `sweep` do with an experiment: describe it, go on with a run of it, or run it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadgen.cli.options import run_folder
+from loadgen.cli.shared import Shared
+from loadgen.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from loadgen.experiment.model import Experiment
+
+_RESUMABLE = frozenset({"rounds", "time_budget", "as_json", "resume"})
+"""What may be given beside `--resume` without saying again what is run."""
+
+
+def build(fields: Mapping[str, Any], shared: Shared, defaults: Mapping[str, Any]) -> "Experiment":
+    """The experiment of `fields`, with what was given over them and `defaults` below them."""
+    from loadgen.experiment.build import experiment
+
+    return experiment(**{**defaults, **fields, **shared.given()})
+
+
+def start(asked: "Experiment", shared: Shared, name: str, *, next_step: str | None = None) -> None:
+    """Run the experiment, or go on with a run of it, or with `--dry-run` describe it."""
+    if shared.dry_run:
+        from loadgen.cli.plan import describe
+
+        describe(asked, as_json=shared.as_json)
+        return
+    if shared.resume is not None:
+        _resume(shared.resume, asked, shared)
+        return
+    from loadgen.cli.execute import execute
+
+    execute(asked, run_folder(shared.out, name), as_json=shared.as_json, next_step=next_step)
+
+
+def resume_as_recorded(shared: Shared) -> None:
+    """Go on with the run in the folder of `--resume`, as the folder has it.
+
+    Raises `ExperimentError` where an option is given that would be another experiment.
+    """
+    if shared.resume is None:
+        raise ExperimentError("--resume names the folder of a run")
+    others = sorted(shared.typed - _RESUMABLE)
+    if others:
+        option = others[0].replace("_", "-")
+        raise ExperimentError(
+            f"--{option} beside --resume: a run goes on as it was recorded, with --rounds and --time-budget at most"
+        )
+    _resume(shared.resume, None, shared)
+
+
+def _resume(folder: Path, asked: "Experiment | None", shared: Shared) -> None:
+    from loadgen.cli.resume import resume
+
+    if shared.out is not None and "out" in shared.typed:
+        raise ExperimentError("--out beside --resume: a run goes on in its own folder")
+    given = shared.given()
+    resume(folder, asked, as_json=shared.as_json, rounds=given.get("rounds"), time_budget_s=given.get("time_budget_s"))
