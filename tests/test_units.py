@@ -2,7 +2,16 @@
 
 import pytest
 
-from loadgen.units import bytes_to_mib, mib_to_bytes, ns_to_s, parse_duration_s, per_hour
+from loadgen.units import (
+    bytes_to_mib,
+    khz_to_mhz,
+    mib_to_bytes,
+    microwatts_to_watts,
+    milliwatts_to_watts,
+    ns_to_s,
+    parse_duration_s,
+    per_hour,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +36,10 @@ def test_bytes_and_nanoseconds() -> None:
     assert bytes_to_mib(27_525_120) == 26.25
     assert ns_to_s(1_500_000_000) == 1.5
     assert per_hour(9, 9.0) == 3600
+
+
+def test_what_the_kernel_and_drivers_tell() -> None:
+    """Frequencies in kHz, power in milliwatts or microwatts."""
+    assert khz_to_mhz(3_600_000) == 3600
+    assert milliwatts_to_watts(700_000) == 700
+    assert microwatts_to_watts(303_000_000) == 303

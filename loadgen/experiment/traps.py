@@ -92,6 +92,7 @@ def _without_type(found: flags.Speculation) -> str | None:
 def _drafting_nothing(found: flags.Speculation) -> str | None:
     if "draft-simple" in found.types and found.draft is None:
         return "--spec-type draft-simple without a draft model starts with speculation off: add -md DRAFT.gguf."
+    # With one slot, b11549 even ends at the first request.
     if found.n_max == 0 and any(kind.startswith("draft-") for kind in found.types):
         return (
             "--spec-draft-n-max 0 does not switch speculation off, it drafts for nothing: give it 1 or more; to "

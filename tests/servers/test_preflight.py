@@ -242,7 +242,7 @@ async def test_servers_that_differ_in_speculation_alone_differ_in_nothing_else(
     off = facts.pop("off")
     assert (off.kind, off.slots, off.context_per_slot, off.metrics) == ("llama-server", 2, 1024, True)
     assert (off.speculative, off.drafted, off.tokenizer) == (False, 0, True)
-    assert off.model_bytes == 1_596_064
+    assert off.model_bytes == len(tiny_model.read_bytes())  # noqa: ASYNC240 - 2 MB
     assert off.sampling is not None
     assert "temperature" in off.sampling
     for name, one in facts.items():
