@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from loadgen.analysis.comparison import Call, Comparison
+from loadgen.analysis.intervals import MIN_ROUNDS
 from loadgen.analysis.wording import agents, factor, interval
 
 
@@ -12,10 +13,12 @@ def false_alarms(
     comparisons: Sequence[Comparison], noise: Sequence[Mapping[str, Any]], baseline: str, variants: Sequence[str]
 ) -> list[str]:
     """How many calls were false, the largest difference seen, and the noise floor."""
-    alarms = sum(c.call in (Call.PAYS, Call.COSTS) for c in comparisons)
-    several = f"{len(comparisons)} comparison{'' if len(comparisons) == 1 else 's'}"
-    same = f"{' and '.join(variants)} are the same, so every call of pays or costs is a false alarm"
-    out = [f"{same}: {alarms or 'none'} in {several}."]
+    tested = [c for c in comparisons if c.p_value is not None]
+    alarms = sum(c.call in (Call.PAYS, Call.COSTS) for c in tested)
+    found = f"{alarms or 'none'} in {len(tested)} comparison{'' if len(tested) == 1 else 's'}"
+    if not tested:
+        found = f"none could come up, for it takes {MIN_ROUNDS} rounds with a valid trial on both sides"
+    out = [f"{' and '.join(variants)} are the same, so every call of pays or costs is a false alarm: {found}."]
     seen = [c for c in comparisons if c.rounds]
     if seen:
         out.append(_largest(max(seen, key=lambda c: abs(fmean(c.rounds)))))

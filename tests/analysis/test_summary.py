@@ -300,17 +300,18 @@ def test_a_cut_line_is_said(make: Any) -> None:
     st.lists(
         st.tuples(
             st.sampled_from(["off", "mtp"]), st.sampled_from([1, 2, 4]), st.integers(0, 4), st.sampled_from(Outcome),
-            st.floats(0, 1e4), st.booleans(), st.integers(0, 3),
+            st.floats(0, 1e4), st.booleans(), st.integers(0, 3), st.integers(1, 2),
         ),
         max_size=25,
     )
 )  # fmt: skip
 def test_no_run_whatever_breaks_the_document(make: Any, parts: list[Any]) -> None:
-    """Any mix of outcomes, durations (0 too), invalid and partial trials gives strict, consistent JSON."""
+    """Any mix of outcomes, durations (0 too), invalid and partial trials and attempts gives strict, consistent JSON."""
     trials, requests = [], []
-    for order, (variant, level, number, outcome, seconds, complete, turn) in enumerate(parts):
+    for order, (variant, level, number, outcome, seconds, complete, turn, attempt) in enumerate(parts):
         place: dict[str, Any] = {"trial": f"t{order}", "variant": variant, "level": level, "round": number}
-        trials.append(make.record(segments=[(0.0, seconds)], order=order, complete=complete, **place))
+        known = {"complete": complete, "attempt": attempt, "drift": number == 0 and turn == 0}
+        trials.append(make.record(segments=[(0.0, seconds)], order=order, **known, **place))
         requests.append(make.request(first=seconds / 2, last=seconds, outcome=outcome, turn=turn, turns=4, **place))
     run = Run(manifest=make.manifest(["off", "mtp"]), trials=trials, requests=requests)
     found = make.strict_json(summarise(run))

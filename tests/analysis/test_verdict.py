@@ -214,5 +214,10 @@ def test_a_variant_against_itself_gives_false_alarms_and_no_advice() -> None:
         "No trial was measured.",
     ]
     assert not any(text.startswith("Whether off-again pays") for text in found["does_not_answer"])
+    short = _verdict({("off-again", 1): {1: 0.01}}, aa=True)
+    assert short["says"][0].endswith(
+        "false alarm: none could come up, for it takes 3 rounds with a valid trial on both sides."
+    )
+    assert short["says"][1].endswith("1.01 times the tasks per hour of off (1 round).")
     failed = _verdict(pairs, aa=True, output_check=[_checked("off", "failed", "r")])
     assert (failed["keep"], failed["says"][1]) == (None, "No trial was measured.")
