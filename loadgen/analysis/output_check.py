@@ -21,6 +21,8 @@ NO_CHANGE_MARGIN = 0.15
 """Largest rise in changed answers that still counts as none. Batching alone changes about this share of greedy answers
 at 4 agents (3 of 20 with llama.cpp and Gemma 3 270M), so less is not worth acting on; and 40 prompts can exclude it
 where the variant changes as few as batching does, but not much less."""
+SHOWN = 3
+"""Reasons of one kind that are spelled out: with 64 agents there may be 64."""
 
 Result = Literal["passed", "failed", "n/a"]
 
@@ -44,9 +46,9 @@ def judge(check: OutputCheck, baseline: OutputCheck | None) -> Judgement:
         return Judgement("n/a", (f"not checked: {check.skipped}",))
     if not check.answers:
         return Judgement("n/a", ("nothing was asked",))
-    reasons = [*_failures(check.answers), *_crossed(check.answers), *_dead_slots(check.answers)]
     lost, known = _own_words(check, baseline)
-    reasons += lost
+    found = (_failures(check.answers), _crossed(check.answers), _dead_slots(check.answers), lost)
+    reasons = [text for texts in found for text in _few(texts)]
     if reasons:
         return Judgement("failed", tuple(reasons))
     if not known:
@@ -59,22 +61,32 @@ def failure_sentence(variant: str, reasons: Sequence[str]) -> str:
     return f"The output check of {variant} failed: {'; '.join(reasons)}."
 
 
+def _few(texts: Sequence[str]) -> list[str]:
+    """A sentence names three of a kind, and counts the rest."""
+    return [*texts[:SHOWN], *([f"{len(texts) - SHOWN} more of this kind"] if len(texts) > SHOWN else [])]
+
+
 def _failures(answers: Iterable[CheckedAnswer]) -> list[str]:
     """Answers that are empty or never came, by agent."""
-    out = []
-    for answer in answers:
-        if answer.outcome == Outcome.EMPTY or (answer.outcome == Outcome.OK and answer.characters == 0):
-            out.append(f"agent {answer.agent} got an empty answer{_where(answer)}")
-        elif answer.outcome != Outcome.OK:
-            out.append(f"the request of agent {answer.agent} ended in {answer.outcome}{_where(answer)}")
-    return list(dict.fromkeys(out))
+    return list(dict.fromkeys(text for answer in answers if (text := _failure(answer)) is not None))
+
+
+def _failure(answer: CheckedAnswer) -> str | None:
+    if answer.outcome == Outcome.EMPTY or (answer.outcome == Outcome.OK and answer.characters == 0):
+        return f"agent {answer.agent} got an empty answer{_where(answer)}"
+    if answer.outcome != Outcome.OK:
+        return f"the request of agent {answer.agent} ended in {answer.outcome}{_where(answer)}"
+    return None
 
 
 def _crossed(answers: Iterable[CheckedAnswer]) -> list[str]:
-    """Answers with the code word of another agent."""
-    found = [(answer, other) for answer in answers for other in answer.foreign]
-    texts = [f"agent {answer.agent} got text of agent {other}'s session{_where(answer)}" for answer, other in found]
-    return list(dict.fromkeys(texts))
+    """Answers with the code word of another agent: for each two agents where it was first seen."""
+    first: dict[tuple[int, int], str] = {}
+    for answer in answers:
+        for other in answer.foreign:
+            text = f"agent {answer.agent} got text of agent {other}'s session{_where(answer)}"
+            first.setdefault((answer.agent, other), text)
+    return list(first.values())
 
 
 def _where(answer: CheckedAnswer) -> str:
@@ -105,14 +117,14 @@ def _own_words(check: OutputCheck, baseline: OutputCheck | None) -> tuple[list[s
     by_baseline = {answer.agent for answer in baseline.answers if answer.own} if baseline is not None else set[int]()
     lost, known = [], 0
     for agent in dict.fromkeys(answer.agent for answer in check.answers):
-        mine = [answer for answer in check.answers if answer.agent == agent and answer.outcome == Outcome.OK]
+        mine = [answer for answer in check.answers if answer.agent == agent and not _failure(answer)]
         among = [answer for answer in mine if not answer.alone]
         if among and all(answer.own for answer in among):
             known += 1
         elif any(answer.own for answer in mine if answer.alone):
             known += 1
             lost.append(f"agent {agent}'s code word is missing among others, and there with nothing else on the server")
-        elif agent in by_baseline and not any(answer.own for answer in mine):
+        elif mine and agent in by_baseline and not any(answer.own for answer in mine):
             known += 1
             lost.append(f"agent {agent}'s code word is missing, and there in the baseline's answer to the same prompt")
     return lost, known
