@@ -77,4 +77,4 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text.replace("\\\n", " "))
     except ValueError as error:
-        raise ExperimentError(f"--candidate {text!r}: {error}") from None
+        raise ExperimentError(f"--candidate: {error}") from None

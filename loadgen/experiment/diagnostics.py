@@ -33,7 +33,7 @@ def with_acceptance(entry: Entry, lengths: Sequence[float], *, from_matrix: bool
     Raises `ExperimentError` for a length outside, and for an entry without speculation.
     """
     if entry.command is None:
-        raise ExperimentError(f"a {entry.fields['kind']} variant has no arguments to set its acceptance with")
+        raise ExperimentError(f"kind {entry.fields['kind']} has no arguments to set its acceptance with")
     if not entry.speculates:
         if from_matrix:
             return [entry]
@@ -73,7 +73,7 @@ def idle(entry: Entry) -> Entry:
     Raises `ExperimentError` where a type of its speculation can't be kept from drafting.
     """
     if entry.command is None:
-        raise ExperimentError(f"a {entry.fields['kind']} variant has no arguments to keep it from drafting")
+        raise ExperimentError(f"kind {entry.fields['kind']} has no arguments to keep it from drafting")
     if not entry.speculates:
         raise ExperimentError("overhead needs speculation: add --spec-type")
     changes: list[Part] = []

@@ -175,7 +175,7 @@ def _multiplied(entry: Entry, variant: VariantEntry, file: Any, note: Note) -> l
 
 def _entry(base: BaseEntry, variant: VariantEntry, position: int, text: YamlText) -> Entry:
     """A variant over the base."""
-    kind = variant.kind or base.kind or _kind(base, variant)
+    kind = variant.kind or _kind(base, variant)
     known = set(_KINDS[kind].model_fields) - ({"program"} if kind == "embedded" else set())
     shared = {name for name in base.model_fields_set if name in known and name != "kind"}
     own = variant.model_fields_set - {"name", "matrix", "synthetic_acceptance", "overhead", "kind"}
@@ -190,15 +190,17 @@ def _entry(base: BaseEntry, variant: VariantEntry, position: int, text: YamlText
         return entry
     if kind == "launch" and "program" not in fields:
         raise entry_error(
-            text, position, "a launch variant needs program, such as llama-server; kind: embedded doesn't"
+            text, position, "kind launch needs program, such as llama-server; embedded doesn't"
         )
     return _launched(entry, base, variant)
 
 
 def _kind(base: BaseEntry, variant: VariantEntry) -> str:
-    """What a variant without `kind` is."""
-    if variant.url is not None:
+    """What a variant without `kind` is: an address of its own makes it another kind than a launched base."""
+    if variant.url is not None and base.kind in (None, *_LAUNCHED):
         return "url"
+    if base.kind is not None:
+        return base.kind
     return "launch" if variant.program or base.program or variant.args or base.args else "url"
 
 

@@ -58,7 +58,7 @@ def expanded(entry: Entry, axes: Axes, note: Note) -> list[Entry]:
     Raises `ExperimentError` where the entry has no arguments, or an argument is varied twice.
     """
     if entry.command is None:
-        raise ExperimentError(f"a {entry.fields['kind']} variant has no arguments for a matrix to vary")
+        raise ExperimentError(f"kind {entry.fields['kind']} has no arguments for a matrix to vary")
     choices = [_choices(name, values) for name, values in axes.items()]
     names = [axis[0].known.names[0] for axis in choices]
     if len(set(names)) < len(names):

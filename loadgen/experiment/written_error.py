@@ -95,9 +95,9 @@ def kind_error(text: YamlText, position: int, fields: dict[str, Any], error: Val
     loc = [part for part in first["loc"] if part != fields["kind"]]
     name = str(loc[0]) if loc else ""
     if first["type"] == "missing":
-        what = f"a {fields['kind']} variant needs {name}"
+        what = f"kind {fields['kind']} needs {name}"
     elif first["type"] == "extra_forbidden":
-        what = f"a {fields['kind']} variant has no {name}"
+        what = f"kind {fields['kind']} has no {name}"
     else:
         what = worded(first)
         if name == "name":

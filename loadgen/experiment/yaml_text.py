@@ -100,6 +100,7 @@ class _Reader:
         for key, item in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise self._error(key, "a key must be a word")
+            self._check_text(key)
             if key.value in out:
                 raise self._error(key, f"{key.value} is given twice")
             self.lines[*loc, key.value] = key.start_mark.line + 1
@@ -107,6 +108,7 @@ class _Reader:
         return out
 
     def _scalar(self, node: yaml.Node, mode: _Mode) -> Any:
+        self._check_text(node)
         kind = str(node.tag).removeprefix(_TAG)
         text = str(node.value)
         if kind == "str" or (kind in ("int", "float") and mode in ("words", "text")):
@@ -120,6 +122,13 @@ class _Reader:
         if kind == "float":
             return float(text)
         raise self._error(node, f"the tag {node.tag} is not taken")
+
+    def _check_text(self, node: yaml.Node) -> None:
+        """Escapes can spell half a character, which no program takes as an argument."""
+        try:
+            str(node.value).encode()
+        except UnicodeEncodeError:
+            raise self._error(node, "a text with half a character (a lone surrogate)") from None
 
     def _error(self, node: yaml.Node, what: str) -> ExperimentError:
         return ExperimentError(f"{self._name}, line {node.start_mark.line + 1}: {what}")
