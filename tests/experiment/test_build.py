@@ -29,6 +29,61 @@ def test_secrets_are_masked_and_nothing_else() -> None:
     assert asked.variants[0].model_dump()["args"][3] == "hush"
 
 
+def test_secrets_of_switch_commands_and_request_variants_are_masked() -> None:
+    """A switching command and a variant's own request fields may hold keys as well."""
+    switch = {
+        "kind": "switch",
+        "name": "on",
+        "url": "http://h",
+        "command": ["up", "--api-key", "hush"],
+        "env": {"TOKEN": "hush"},
+    }
+    request = {
+        "kind": "request",
+        "name": "off",
+        "url": "http://h",
+        "body": {"auth": "hush", "n": 0},
+        "speculative": False,
+    }
+    shown = published(experiment(variants=[switch, request], baseline="off", levels=[1]))
+    assert "hush" not in str(shown)
+    assert shown["variants"][0]["command"] == ["up", "--api-key", "***"]
+    assert shown["variants"][1]["body"] == {"auth": "***", "n": 0}
+
+
+EMBEDDED = {"kind": "embedded", "args": ["-m", "a"]}
+URL = {"kind": "url", "url": "http://h"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (EMBEDDED, {"kind": "launch", "program": "embedded", "args": ["-m", "a"]}),
+        (URL, {**URL, "speculative": True}),
+        (VARIANT, {**VARIANT, "overhead": True}),
+    ],
+)
+def test_a_variant_that_equals_the_baseline_must_be_meant(one: dict[str, object], other: dict[str, object]) -> None:
+    """Only its name and what is expected of it differ: a comparison of nothing, unless it is an A/A one."""
+    variants = [{**one, "name": "a"}, {**other, "name": "b"}]
+    with pytest.raises(ExperimentError, match="b is the same as the baseline a under another name"):
+        experiment(variants=variants, baseline="a", levels=[1])
+    assert experiment(variants=variants, baseline="a", levels=[1], aa=True).aa
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"args": ["-m", "b"]}, {"env": {"A": "1"}}, {"cwd": "/x"}, {"fresh": True}, {"kind": "launch", "program": "x"}],
+)
+def test_any_difference_is_something_to_compare(change: dict[str, object]) -> None:
+    """And what differs is no A/A comparison; nor is a single variant."""
+    variants = [{**EMBEDDED, "name": "a"}, {**EMBEDDED, **change, "name": "b"}]
+    assert len(experiment(variants=variants, baseline="a", levels=[1]).variants) == 2
+    for given in (variants, variants[:1]):
+        with pytest.raises(ExperimentError, match="an A/A comparison has a variant twice, and no other one"):
+            experiment(variants=given, baseline="a", levels=[1], aa=True)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -39,6 +94,9 @@ def test_secrets_are_masked_and_nothing_else() -> None:
         ({"variants": [VARIANT, VARIANT]}, "two variants share a name"),
         ({"variants": [{**VARIANT, "name": "../x"}]}, "name"),
         ({"nonsense": 1}, "nonsense"),
+        ({"body": {"stream": False}}, "body: stream would break the measurement"),
+        ({"levels": []}, "levels: one at least is needed"),
+        ({"check_output": "maybe"}, "check_output: 'maybe' is none of on, off, full"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(changes: dict[str, object], message: str) -> None:
