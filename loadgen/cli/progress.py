@@ -29,6 +29,7 @@ class ProgressDisplay:
         )
         self._task: TaskID | None = None
         self._done = 0
+        self._before = 0
         self._total = 0
         self._estimated_s = 0.0
         self._started_s = time.monotonic()
@@ -57,9 +58,10 @@ class ProgressDisplay:
     def server(self, start: ServerStart) -> None:
         """Nothing to print for a server that is ready: the trial that follows names it."""
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, plan: Plan, left: int) -> None:
         """Print the plan and its time."""
         self._total = len(plan.trials)
+        self._done = self._before = self._total - left
         self._estimated_s = plan.estimated_s
         self._started_s = time.monotonic()
         levels = sorted({trial.level for trial in plan.trials})
@@ -69,13 +71,15 @@ class ProgressDisplay:
             f"about {_clock(plan.estimated_s)}; measured turns an agent: "
             + ", ".join(f"{turns[level]} at {level}" for level in levels)
         )
+        if self._before:
+            self.note(f"resuming: {self._before} of {self._total} trials are there")
         if plan.dropped_levels:
             self.note(
                 f"left out to make 3 rounds fit: {', '.join(map(str, plan.dropped_levels))} agents "
                 "(a longer --time-budget keeps them)"
             )
         if self._task is not None:
-            self._progress.update(self._task, total=self._total)
+            self._progress.update(self._task, total=self._total, completed=self._done)
 
     def trial_started(self, planned: PlannedTrial) -> None:
         """Show which trial runs."""
@@ -91,16 +95,17 @@ class ProgressDisplay:
 
     def trial_ended(self, record: TrialRecord) -> None:
         """Advance; without a terminal, print one line."""
-        if record.round > 0:
+        counts = record.round > 0 or record.drift
+        if counts:
             self._done += 1
             if self._task is not None:
                 self._progress.update(self._task, completed=self._done)
         if record.aborted is not None:
             self.note(f"{record.trial}: stopped early, {record.aborted}")
         elif not self._live:
-            position = f"{self._done}/{self._total}  " if record.round else ""
+            position = f"{self._done}/{self._total}  " if counts else ""
             self.note(
-                f"{position}{_place(record.variant, record.level, record.round)}: {self._requests} requests "
+                f"{position}{_place(record)}: {self._requests} requests "
                 f"in {ns_to_s(record.end_ns - record.start_ns):.1f} s{self._left()}"
             )
 
@@ -108,7 +113,7 @@ class ProgressDisplay:
         if self._task is None or self._current is None:
             return
         current = self._current
-        where = _place(current.variant, current.level, current.round)
+        where = _place(current)
         self._progress.update(
             self._task, description=f"{where}, {self._requests} requests", left=self._left().removeprefix(", ")
         )
@@ -118,14 +123,16 @@ class ProgressDisplay:
         if not self._total or self._estimated_s <= 0:
             return ""
         left = self._estimated_s * (1 - self._done / self._total)
-        if self._done:
-            left = (time.monotonic() - self._started_s) / self._done * (self._total - self._done)
+        here = self._done - self._before
+        if here:
+            left = (time.monotonic() - self._started_s) / here * (self._total - self._done)
         return f", {_clock(left)} left"
 
 
-def _place(variant: str, level: int, round_: int) -> str:
-    agents = "agent" if level == 1 else "agents"
-    return f"round {round_}: {variant}, {level} {agents}" if round_ else f"pilot: {variant}, {level} {agents}"
+def _place(trial: PlannedTrial | TrialRecord) -> str:
+    agents = "agent" if trial.level == 1 else "agents"
+    when = "drift check" if trial.drift else f"round {trial.round}" if trial.round else "pilot"
+    return f"{when}: {trial.variant}, {trial.level} {agents}"
 
 
 def _clock(seconds: float) -> str:

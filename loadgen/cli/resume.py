@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from loadgen.cli.execute import carry_out
+import typer
+
+from loadgen.cli.execute import carry_out, recompute, show
 from loadgen.errors import RunFolderError
 from loadgen.experiment.build import experiment, published
 from loadgen.experiment.llama_flags import MASK
 from loadgen.experiment.model import Experiment
 from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run
+from loadgen.replay.plan import remaining
 
 _LENGTH = ("rounds", "time_budget_s")
 """How long a run may be is no part of what it measures: a resumed run may get more."""
@@ -32,13 +35,17 @@ def resume(
         rounds: more rounds than the run had planned.
         time_budget_s: another time budget for the whole run, what it took before included.
 
-    Raises `RunFolderError` where the folder is none, is whole already, or belongs to another experiment.
+    A run from which nothing is missing is reported as it is. Raises `RunFolderError` where the folder is none, or the
+    run is another experiment.
     """
     earlier = read_run(folder)
     chosen = _same(earlier, asked) if asked is not None else _recorded(earlier)
-    if asked is not None:
-        rounds, time_budget_s = asked.rounds, asked.time_budget_s
-    changes = {"rounds": rounds or chosen.rounds, "time_budget_s": time_budget_s or chosen.time_budget_s}
+    kept = experiment(**earlier.manifest.experiment)
+    changes = {"rounds": rounds or kept.rounds, "time_budget_s": time_budget_s or kept.time_budget_s}
+    if _is_whole(earlier, rounds):
+        typer.echo("nothing is missing from this run; --rounds N adds rounds", err=True)
+        show(recompute(folder), as_json=as_json)
+        return
     carry_out(
         chosen.model_copy(update=changes),
         RunWriter.resume(folder),
@@ -63,6 +70,13 @@ def repeat(folder: Path, out: Path, *, as_json: bool) -> None:
         random_weights=earlier.manifest.random_weights,
         repeats=earlier,
     )
+
+
+def _is_whole(run: Run, rounds: int | None) -> bool:
+    """Whether no planned trial is missing or incomplete, and no more rounds are asked for."""
+    if run.plan is None or (rounds is not None and rounds > run.plan.rounds):
+        return False
+    return not remaining(run.plan, run.trials, {trial.trial for trial in run.trials})
 
 
 def _recorded(run: Run) -> Experiment:

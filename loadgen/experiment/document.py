@@ -189,9 +189,7 @@ def _entry(base: BaseEntry, variant: VariantEntry, position: int, text: YamlText
     if kind not in _LAUNCHED or not known.issuperset(fields):
         return entry
     if kind == "launch" and "program" not in fields:
-        raise entry_error(
-            text, position, "kind launch needs program, such as llama-server; embedded doesn't"
-        )
+        raise entry_error(text, position, "kind launch needs program, such as llama-server; embedded doesn't")
     return _launched(entry, base, variant)
 
 

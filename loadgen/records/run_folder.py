@@ -65,8 +65,19 @@ def _write_all(fd: int, data: bytes) -> None:
 class RunWriter:
     """Writes the facts of one run. One writer a folder; the folder must be new, or else `resume` goes on with it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, new: bool = True) -> None:
         self.path = path
+        if new:
+            self._make()
+        self._open()
+
+    @classmethod
+    def resume(cls, path: Path) -> "RunWriter":
+        """Go on writing a folder that `read_run` has read. Raises `RunFolderError` where another process writes it."""
+        return cls(path, new=False)
+
+    def _make(self) -> None:
+        path = self.path
         try:
             path.mkdir(parents=True, exist_ok=False)
             (path / "events").mkdir()
@@ -75,15 +86,6 @@ class RunWriter:
             raise RunFolderError(f"{path} exists already; name another folder with --out, or remove it") from None
         except OSError as error:
             raise RunFolderError(f"can't write to {path}: {error.strerror}; name another folder with --out") from None
-        self._open()
-
-    @classmethod
-    def resume(cls, path: Path) -> "RunWriter":
-        """Go on writing a folder that `read_run` has read. Raises `RunFolderError` where another process writes it."""
-        writer = cls.__new__(cls)
-        writer.path = path
-        writer._open()
-        return writer
 
     def _open(self) -> None:
         try:

@@ -17,8 +17,8 @@ from loadgen.workload.draws import session_index
 from loadgen.workload.salt import salt
 from loadgen.workload.session import Session, Workload, prompt
 
-TIMER_STEP_NS = 1_500_000
-"""epoll waits whole milliseconds, rounded up: a plain sleep ends up to 1 ms late, more when the machine is busy."""
+TIMER_STEP_NS = 2_500_000
+"""epoll waits whole milliseconds, rounded up, and virtual machines wake up late: a plain sleep ends 1 to 2 ms late."""
 
 
 @dataclass(frozen=True)

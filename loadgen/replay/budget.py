@@ -23,7 +23,6 @@ class Budget:
         self._budget_s = budget_s
         self._fixed = fixed_rounds
         self._started_s = time.monotonic() - spent_s
-        self._reserved_s = 0.0
         self._expected_s: float | None = None
         self._rounds_s: list[float] = []
         self._round_from_s: float | None = None
@@ -32,10 +31,9 @@ class Budget:
         """Seconds left, at least 0."""
         return max(0.0, self._budget_s - (time.monotonic() - self._started_s))
 
-    def plan(self, *, round_s: float | None, reserved_s: float) -> None:
-        """What a round is expected to take, where that is known, and what is needed after the last one."""
+    def expect(self, round_s: float) -> None:
+        """What a round was planned to take: known where a run is resumed."""
         self._expected_s = round_s
-        self._reserved_s = reserved_s
 
     def round_started(self) -> None:
         """A round begins, and the one before it has ended."""
@@ -57,4 +55,4 @@ class Budget:
             return True
         round_s = max(known)
         limit = OVERRUN if round_ > MIN_ROUNDS else HARD_OVERRUN
-        return now - self._started_s + round_s + self._reserved_s <= limit * self._budget_s
+        return now - self._started_s + round_s <= limit * self._budget_s

@@ -103,6 +103,6 @@ class Inspection:
         found = differences(self._facts[baseline], target.facts, meant=self._experiment.under_test)
         stopping = voiding(found, self._experiment.allow_different)
         if stopping:
-            raise VariantError("; ".join(explain(baseline, name, stopping)))
+            raise VariantError(" ".join(explain(baseline, name, stopping)))
         for sentence in explain(baseline, name, found):
             self._observer.note(sentence)

@@ -18,8 +18,8 @@ class Observer(Protocol):
     def server(self, start: ServerStart) -> None:
         """A server is ready."""
 
-    def planned(self, plan: Plan) -> None:
-        """The trials are planned."""
+    def planned(self, plan: Plan, left: int) -> None:
+        """The trials are planned; so many of them are left to run: all, unless the run is resumed."""
 
     def trial_started(self, planned: PlannedTrial) -> None:
         """A trial (or, with round 0, a pilot) begins."""

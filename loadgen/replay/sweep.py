@@ -25,6 +25,7 @@ from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
 from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
 from loadgen.replay.repertoire import choose, recorded, unchanged
 from loadgen.replay.trial import Trial
+from loadgen.servers.descriptors import make_room
 from loadgen.servers.target import Target
 from loadgen.telemetry.host import describe
 from loadgen.telemetry.sampler import MemorySampler
@@ -106,17 +107,20 @@ class Sweep:
         return ending
 
     async def _all(self) -> Ending:
+        make_room(max(self._experiment.levels))
         self._lineup.check()
         if self._earlier is not None and self._earlier.plan is not None:
             self._take_up(recorded(self._earlier.manifest.workload, self._experiment))
             plan = self._resumed_plan(self._earlier.plan)
             used = {one.trial for one in self._earlier.trials} | {one.trial for one in self._earlier.requests}
-            return await self._rounds(plan, remaining(plan, self._earlier.trials, used))
+            left = remaining(plan, self._earlier.trials, used)
+            self._observer.planned(plan, len(left))
+            return await self._rounds(plan, left)
         made = await self._set_up()
         if isinstance(made, Ending):
             return made
         self._writer.plan(made)
-        self._observer.planned(made)
+        self._observer.planned(made, len(made.trials))
         return await self._rounds(made, made.trials)
 
     def _resumed_plan(self, plan: Plan) -> Plan:
@@ -124,8 +128,7 @@ class Sweep:
         if self._experiment.rounds is not None and self._experiment.rounds > plan.rounds:
             plan = extended(plan, self._experiment, self._experiment.rounds)
             self._writer.plan(plan)
-        self._budget.plan(round_s=plan.estimated_s / plan.rounds, reserved_s=0.0)
-        self._observer.planned(plan)
+        self._budget.expect(plan.estimated_s / plan.rounds)
         return plan
 
     async def _set_up(self) -> Plan | Ending:

@@ -75,7 +75,7 @@ def test_the_text_report_shows_every_cell(finished: tuple[Path, Result]) -> None
     assert result.code == 0
     for text in ("tasks/h", "speed-up [95 %]", "What it does not answer", "recurrent state"):
         assert text in result.out
-    table = result.out.partition("agents variant")[2].partition("\n\n")[0].splitlines()[1:]
+    table = result.out.partition("agents variant")[2].partition("\n\n")[0].splitlines()[1:5]
     assert [line[6:].split()[0] for line in table] == ["off", "mtp-3", "off", "mtp-3"]
     assert [line[:6].strip() for line in table] == ["1", "", "2", ""]
 
@@ -161,27 +161,76 @@ def test_the_memory_ledger_shows_the_rollback_rows(finished: tuple[Path, Result]
 
 def long_run(folder: Path, command: list[str]) -> list[str]:
     """Arguments of a run that is far from its end after its first trial."""
-    return ["ab", "--workload", "demo", "-c", "1,2", "--rounds", "20", "--out", str(folder), *command]
+    return [
+        "ab",
+        "--workload",
+        "demo",
+        "-c",
+        "1,2",
+        "--rounds",
+        "20",
+        "--time-budget",
+        "1s",
+        "--out",
+        str(folder),
+        *command,
+    ]
 
 
-def test_a_server_killed_in_mid_trial_ends_the_run(
+def test_a_server_that_dies_once_is_started_again(
     tmp_path: Path, command: list[str], running: Callable[..., Running]
 ) -> None:
-    """The run ends by itself with exit 4, failures are counted, and every started request has its outcome."""
+    """The trial is lost with every request on record, the server comes up again, and the run goes on."""
+    options = [
+        "--workload",
+        "demo",
+        "-c",
+        "1,2",
+        "--rounds",
+        "2",
+        "--time-budget",
+        "1s",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    run = running("ab", *options, "--out", str(tmp_path / "run"), *command)
+    run.until("1/9")
+    run.server().send_signal(signal.SIGKILL)
+    run.until("died during")
+    run.until("3/9")
+    result = run.finish()
+    assert "Traceback" not in result.err
+    summary = strict((tmp_path / "run" / "summary.json").read_text())
+    assert summary["run"]["complete"] is True
+    assert summary["given_up"] == []
+    (dead,) = [one for one in summary["invalid"] if "server_died" in one["reasons"]]
+    assert (dead["variant"], dead["round"]) == ("off", 1)
+    back = read_run(tmp_path / "run")
+    requests = [one for one in back.requests if one.trial == dead["trial"]]
+    assert Counter(str(one.outcome) for one in requests) == Counter(dead["outcomes"])
+    assert sum(one.outcome.failed for one in requests) >= 1
+    assert len([one for one in back.trials if one.round > 0]) == 8
+
+
+def test_a_variant_whose_server_keeps_dying_is_given_up(
+    tmp_path: Path, command: list[str], running: Callable[..., Running]
+) -> None:
+    """After the second death of the baseline's server nothing can be compared: exit 4, and why."""
     run = running(*long_run(tmp_path / "run", command))
-    run.until("1/80")
+    run.until("1/81")
+    run.server().send_signal(signal.SIGKILL)
+    run.until("died during")
+    run.until("round 1: mtp")
+    while not (found := [one for one in read_run(tmp_path / "run").starts if one.variant == "off" and one.round > 1]):
+        run.until("round")
+    assert found
     run.server().send_signal(signal.SIGKILL)
     result = run.finish()
     assert result.code == 4
-    assert "died during" in result.err
-    assert "Traceback" not in result.err
+    assert "off: its server died more than once" in result.err
     summary = strict((tmp_path / "run" / "summary.json").read_text())
     assert summary["run"]["complete"] is False
-    dead = summary["invalid"][-1]
-    assert "server_died" in dead["reasons"]
-    requests = [one for one in read_run(tmp_path / "run").requests if one.trial == dead["trial"]]
-    assert Counter(str(one.outcome) for one in requests) == Counter(dead["outcomes"])
-    assert sum(one.outcome.failed for one in requests) >= 1
+    assert [one["variant"] for one in summary["given_up"]] == ["off"]
 
 
 def test_loadgen_killed_in_mid_trial_leaves_no_server_and_loses_no_request(
@@ -189,7 +238,7 @@ def test_loadgen_killed_in_mid_trial_leaves_no_server_and_loses_no_request(
 ) -> None:
     """After kill -9 of loadgen no process of ours is left, and the finished requests are all readable."""
     run = running(*long_run(tmp_path / "run", command))
-    run.until("1/80")
+    run.until("1/81")
     descriptors = [os.pidfd_open(process.pid) for process in run.servers()]
     assert len(descriptors) == 2
     run.process.kill()
@@ -210,7 +259,7 @@ def test_loadgen_killed_in_mid_trial_leaves_no_server_and_loses_no_request(
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, command: list[str], running: Callable[..., Running]) -> None:
     """The first Ctrl-C ends the run with exit 130, a report and no server left."""
     run = running(*long_run(tmp_path / "run", command))
-    run.until("1/80")
+    run.until("1/81")
     descriptors = [os.pidfd_open(process.pid) for process in run.servers()]
     run.process.send_signal(signal.SIGINT)
     result = run.finish()

@@ -62,7 +62,7 @@ def test_a_resumed_run_goes_on_with_what_is_left_of_its_budget() -> None:
     """Seconds spent before count, and what a round was planned to take decides while none has been seen."""
     budget = Budget(100.0, fixed_rounds=False, spent_s=60.0)
     assert 39 < budget.left_s() <= 40
-    budget.plan(round_s=30.0, reserved_s=0.0)
+    budget.expect(30.0)
     assert budget.holds_another_round(5)
-    budget.plan(round_s=30.0, reserved_s=20.0)
+    budget.expect(50.0)
     assert not budget.holds_another_round(5)

@@ -29,6 +29,7 @@ class Watcher:
         self.trials: list[TrialRecord] = []
         self.requests: list[RequestRecord] = []
         self.plans: list[Plan] = []
+        self.left: int | None = None
         self.started: list[PlannedTrial] = []
         self.servers: list[ServerStart] = []
         self._interrupts = interrupts
@@ -43,9 +44,10 @@ class Watcher:
         """Keep it."""
         self.servers.append(start)
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, plan: Plan, left: int) -> None:
         """Keep it."""
         self.plans.append(plan)
+        self.left = left
 
     def trial_started(self, planned: PlannedTrial) -> None:
         """Keep it."""
