@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from loadgen.cli.options import COMPARISON
+from loadgen.cli.options import COMPARISON, SERVERS
 from loadgen.cli.shared import Shared, shares_options
 from loadgen.cli.start import build, resume_as_recorded, start
 from loadgen.errors import ExperimentError
@@ -49,6 +49,16 @@ def ab(
             help="Compare the command with itself, to see what chance alone does; it needs no speculation then.",
         ),
     ] = False,
+    server_cpus: Annotated[
+        str | None,
+        typer.Option(
+            "--server-cpus",
+            metavar="LIST",
+            rich_help_panel=SERVERS,
+            help="CPUs that the servers may run on, such as 0-6: leaves the others to loadgen.",
+            show_default="all",
+        ),
+    ] = None,
     *,
     shared: Shared,
 ) -> None:
@@ -64,11 +74,13 @@ def ab(
         return
     if not commands:
         raise ExperimentError("name a command: loadgen ab -- llama-server -m model.gguf --spec-type …")
-    from loadgen.experiment.candidates import twice, variants_from_commands
+    from loadgen.experiment.candidates import on_cpus, twice, variants_from_commands
 
     if aa and len(commands) > 1:
         raise ExperimentError("--aa compares one command with itself: leave --candidate out")
     variants = twice(commands[0]) if aa else variants_from_commands(commands)
+    if server_cpus is not None:
+        variants = on_cpus(variants, server_cpus)
     asked = build({"variants": variants, "baseline": variants[0].name, "aa": aa}, shared, DEFAULTS)
     start(asked, shared, "aa" if aa else "ab")
 

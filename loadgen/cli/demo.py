@@ -106,7 +106,13 @@ def _server(path: Path, slots: int, context_per_slot: int) -> tuple[str, ...]:
 
 
 def _variant(name: str, args: tuple[str, ...], *, speculative: bool) -> dict[str, Any]:
-    return {"kind": "launch", "name": name, "program": "embedded", "args": args, "speculative": speculative}
+    return {"kind": "embedded", "name": name, "args": args, "speculative": speculative, "cpus": _server_cpus()}
+
+
+def _server_cpus() -> str | None:
+    """All CPUs but the last, where there are several: our own process then never waits behind the server's thread."""
+    ours = sorted(os.sched_getaffinity(0))
+    return ",".join(map(str, ours[:-1])) if len(ours) > 1 else None
 
 
 def _gemma_model() -> Path:

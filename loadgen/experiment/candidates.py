@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from loadgen.errors import ExperimentError
+from loadgen.experiment.cpus import cpu_set
 from loadgen.experiment.model import LaunchVariant
 from loadgen.experiment.pasted import OFF, variant_from_command, variants_from_command
 
@@ -30,6 +31,15 @@ def twice(command: Sequence[str]) -> tuple[LaunchVariant, LaunchVariant]:
     variant = variant_from_command(command)
     again = variant.name[: _NAME_LENGTH - len(AGAIN)] + AGAIN
     return variant, variant.model_copy(update={"name": again})
+
+
+def on_cpus(variants: Sequence[LaunchVariant], cpus: str) -> tuple[LaunchVariant, ...]:
+    """The variants, whose servers may run on these CPUs only. Raises `ExperimentError` where the text names none."""
+    try:
+        cpu_set(cpus)
+    except ValueError as error:
+        raise ExperimentError(f"--server-cpus: {error}") from None
+    return tuple(variant.model_copy(update={"cpus": cpus}) for variant in variants)
 
 
 def _same(one: LaunchVariant, other: LaunchVariant) -> bool:

@@ -138,6 +138,9 @@ class BaseEntry(_Written):
         default=None, description="variables added to ours; null removes one (launch, embedded, switch)"
     )
     cwd: Text | None = Field(default=None, description="working directory (launch, embedded, switch); default: ours")
+    cpus: Text | None = Field(
+        default=None, description="CPUs that the server may run on, such as 0-6 (launch, embedded); default: all"
+    )
     fresh: bool | None = Field(
         default=None, description="start the server anew for every trial (launch, embedded); default: where it must be"
     )

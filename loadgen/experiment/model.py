@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from loadgen.experiment.cpus import cpu_set
 
 EMBEDDED = "embedded"
 """The program name that stands for the server in the package xllamacpp."""
@@ -53,11 +55,23 @@ class LaunchVariant(_Variant):
     args: tuple[str, ...] = ()
     env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")
     cwd: str | None = Field(default=None, description="working directory; default: ours")
+    cpus: str | None = Field(
+        default=None,
+        description="CPUs that the server may run on, such as 0-6; default: all. A server that computes on all CPUs "
+        "keeps loadgen waiting: leave it one",
+    )
     fresh: bool | None = Field(
         default=None,
         description="start the server anew for every trial; null: for speculation whose memory outlives requests "
         "(ngram-mod, ngram-cache)",
     )
+
+    @field_validator("cpus")
+    @classmethod
+    def _cpus(cls, text: str | None) -> str | None:
+        if text is not None:
+            cpu_set(text)
+        return text
 
     @model_validator(mode="before")
     @classmethod

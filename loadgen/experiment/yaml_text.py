@@ -18,7 +18,9 @@ Loc = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
 _WORDS = frozenset({"args", "matrix", "command"})
 """Below these keys numbers stay as they are written: `0.60` is an argument, and another one than `0.6`."""
-_TEXTS = frozenset({"env", "name", "baseline", "program", "cwd", "url", "model", "preset", "workload", "ca_file"})
+_TEXTS = frozenset(
+    {"env", "name", "baseline", "program", "cwd", "cpus", "url", "model", "preset", "workload", "ca_file"}
+)
 """Below these booleans stay text as well: a model may be called `true`."""
 
 _Mode = Literal["plain", "words", "text", "json"]

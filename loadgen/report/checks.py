@@ -14,9 +14,23 @@ _STATES = ("ok", "suspect", "client_bound", None)
 def print_checks(summary: dict[str, Any], console: Console) -> None:
     """Print one line for the trials, one for the answers and, where it was measured, one for the drift."""
     print_named(console, "checks", _trials(summary))
+    if (advice := client_advice(summary)) is not None:
+        print_named(console, "client", advice)
     print_named(console, "answers", answers_text(summary["output_check"]))
     if summary["drift"] is not None:
         print_named(console, "drift", drift_text(summary["drift"]))
+
+
+def client_advice(summary: dict[str, Any]) -> str | None:
+    """What to do where our own client was too slow for the server; null where it never was."""
+    states = [trial["client_state"] for cell in summary["cells"] for trial in cell["by_trial"]]
+    bound = states.count("client_bound")
+    if not bound:
+        return None
+    return (
+        f"loadgen itself was too slow in {bound} of {len(states)} trials. Where the server computes on this machine's "
+        "CPUs, leave loadgen one of them (--server-cpus 0-6, or cpus: in an experiment file); else run it elsewhere"
+    )
 
 
 def answers_text(entries: list[dict[str, Any]]) -> str:

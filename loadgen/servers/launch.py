@@ -16,6 +16,7 @@ import psutil
 
 from loadgen.errors import LaunchError
 from loadgen.experiment import llama_flags as flags
+from loadgen.experiment.cpus import cpu_set
 from loadgen.experiment.model import EMBEDDED, LaunchVariant
 from loadgen.experiment.pasted import prepared
 from loadgen.servers import embedded
@@ -134,6 +135,7 @@ class _Resolved:
     program: list[str]
     env: dict[str, str] = field(repr=False)
     cwd: Path
+    cpus: list[int] | None
 
 
 def _resolved(variant: LaunchVariant) -> _Resolved:
@@ -148,7 +150,18 @@ def _resolved(variant: LaunchVariant) -> _Resolved:
         _check_file(variant, "model file", cwd, flags.value_of(variant.args, *_MODEL) or env.get("LLAMA_ARG_MODEL"))
         draft = flags.value_of(variant.args, *flags.DRAFT_MODEL) or env.get("LLAMA_ARG_SPEC_DRAFT_MODEL")
         _check_file(variant, "draft model file", cwd, draft)
-    return _Resolved(program, env, cwd)
+    return _Resolved(program, env, cwd, _cpus(variant))
+
+
+def _cpus(variant: LaunchVariant) -> list[int] | None:
+    if variant.cpus is None:
+        return None
+    ours = os.sched_getaffinity(0)
+    chosen = sorted(cpu_set(variant.cpus) & ours)
+    if not chosen:
+        listed = ",".join(map(str, sorted(ours)))
+        raise LaunchError(f"{variant.name}: none of the CPUs {variant.cpus} is there; loadgen may use {listed}.")
+    return chosen
 
 
 def _check_file(variant: LaunchVariant, what: str, cwd: Path, path: str | None) -> None:
@@ -200,7 +213,7 @@ async def _start(
 ) -> tuple[asyncio.subprocess.Process, int]:
     """The supervisor and the process id of the command."""
     supervisor = await asyncio.create_subprocess_exec(
-        *_supervision(log_path, grace_s),
+        *_supervision(log_path, grace_s, resolved.cpus),
         *resolved.program,
         *args,
         env=resolved.env,
@@ -222,10 +235,11 @@ async def _start(
         raise
 
 
-def _supervision(log_path: Path, grace_s: float) -> list[str]:
+def _supervision(log_path: Path, grace_s: float, cpus: list[int] | None) -> list[str]:
     """The supervisor's own part of the command line. -P: modules in the server's folder are none of ours."""
     own = [sys.executable, "-P", "-m", "loadgen.servers.supervisor", "--log", str(log_path.absolute())]
-    return [*own, "--log-cap", str(LOG_CAP_BYTES), "--grace", str(grace_s), "--"]
+    own += ["--log-cap", str(LOG_CAP_BYTES), "--grace", str(grace_s)]
+    return [*own, *(["--cpus", ",".join(map(str, cpus))] if cpus is not None else []), "--"]
 
 
 async def _wait_ready(

@@ -221,8 +221,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--log-cap", type=int, required=True)
     parser.add_argument("--grace", type=float, required=True)
+    parser.add_argument("--cpus", type=lambda text: {int(cpu) for cpu in text.split(",")})
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
+    if options.cpus is not None:
+        os.sched_setaffinity(0, options.cpus)  # ours too: what we start inherits it
     log = CappedLog(options.log, options.log_cap)
     try:
         supervisor = Supervisor(options.command, log, options.grace)

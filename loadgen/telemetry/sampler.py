@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from loadgen.records.model import Sample
-from loadgen.telemetry.process_memory import resident_bytes
+from loadgen.telemetry.process_memory import ProcessMemory
 
 PERIOD_S = 0.5
 """Memory of a server moves when prompts grow, over seconds; a reading takes 0.1 ms."""
@@ -15,7 +15,7 @@ class MemorySampler:
     """Reads the memory of one local server process at a fixed period, as a task of the running loop."""
 
     def __init__(self, pid: int, *, run: str, variant: str, sink: Callable[[Sample], None]) -> None:
-        self._pid = pid
+        self._memory = ProcessMemory(pid)
         self._run = run
         self._variant = variant
         self._sink = sink
@@ -31,7 +31,7 @@ class MemorySampler:
             await asyncio.sleep(PERIOD_S)
 
     def _read(self, trial: str) -> None:
-        value, reason = resident_bytes(self._pid)
+        value, reason = self._memory.resident_bytes()
         self._sink(
             Sample(
                 run=self._run,

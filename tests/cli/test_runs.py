@@ -181,18 +181,7 @@ def test_a_server_that_dies_once_is_started_again(
     tmp_path: Path, command: list[str], running: Callable[..., Running]
 ) -> None:
     """The trial is lost with every request on record, the server comes up again, and the run goes on."""
-    options = [
-        "--workload",
-        "demo",
-        "-c",
-        "1,2",
-        "--rounds",
-        "2",
-        "--time-budget",
-        "1s",
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    options = ["--workload", "demo", "-c", "1,2", "--rounds", "2", "--time-budget", "1s"]
     run = running("ab", *options, "--out", str(tmp_path / "run"), *command)
     run.until("1/9")
     run.server().send_signal(signal.SIGKILL)

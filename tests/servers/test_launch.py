@@ -1,6 +1,7 @@
 """A launched server is ready or says why not, and never outlives the one who launched it."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -104,6 +105,20 @@ async def test_a_launched_server_answers_until_it_is_stopped(tiny_model: Path, t
     await server.stop()
     assert not server.alive()
     assert await _health(server.url) is None
+
+
+@pytest.mark.live
+async def test_a_server_keeps_to_its_cpus(tiny_model: Path, tmp_path: Path) -> None:
+    """Every thread of it, so that the others are left to whoever measures; ours stay as they were."""
+    ours = os.sched_getaffinity(0)
+    first = min(ours)
+    server = await _launch(_embedded(tiny_model).model_copy(update={"cpus": f"{first},9999"}), tmp_path)
+    try:
+        threads = psutil.Process(server.pid).threads()
+        assert {frozenset(os.sched_getaffinity(thread.id)) for thread in threads} == {frozenset({first})}
+        assert os.sched_getaffinity(0) == ours
+    finally:
+        await server.stop()
 
 
 @pytest.mark.live
@@ -277,6 +292,7 @@ async def test_a_missing_model_is_said(tmp_path: Path) -> None:
         ({"args": ("-m", "small.gguf", "-md", "no.gguf")}, "off: the draft model file no.gguf is not there."),
         ({"env": {"LLAMA_ARG_SPEC_DRAFT_MODEL": "no.gguf"}}, "off: the draft model file no.gguf is not there."),
         ({"cwd": "/no/such/folder"}, "off: the working directory /no/such/folder is not there."),
+        ({"cpus": "9999"}, "off: none of the CPUs 9999 is there; loadgen may use "),
     ],
 )
 def test_what_is_missing_is_said_without_starting_anything(

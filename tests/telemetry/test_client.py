@@ -9,7 +9,7 @@ import time
 from loadgen.records.model import Sample
 from loadgen.telemetry.client_lag import LagProbe
 from loadgen.telemetry.host import describe
-from loadgen.telemetry.process_memory import resident_bytes
+from loadgen.telemetry.process_memory import ProcessMemory
 from loadgen.telemetry.sampler import MemorySampler
 
 BLOCKED_S = 0.3
@@ -49,7 +49,7 @@ async def test_a_probe_that_saw_nothing_says_nothing() -> None:
 
 def test_our_own_memory_is_seen() -> None:
     """A process that runs has resident bytes and no reason."""
-    value, reason = resident_bytes(os.getpid())
+    value, reason = ProcessMemory(os.getpid()).resident_bytes()
     assert value is not None
     assert value > 1 << 20
     assert reason is None
@@ -59,7 +59,7 @@ def test_an_ended_process_has_no_memory_but_a_reason() -> None:
     """What can't be read is null with a reason, never 0."""
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
-    assert resident_bytes(child.pid) == (None, "the process has ended")
+    assert ProcessMemory(child.pid).resident_bytes() == (None, "the process has ended")
 
 
 async def test_the_sampler_reads_at_once_and_stops() -> None:
