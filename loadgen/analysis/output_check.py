@@ -1,6 +1,6 @@
 """Did a variant answer as it should? Answers of their own session, none empty, no slot whose drafts all fail."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,19 +38,21 @@ class Judgement:
 def judge(check: OutputCheck, baseline: OutputCheck | None) -> Judgement:
     """Judge the check of one variant; `baseline` is that of the baseline, null where there is none.
 
-    It fails where an answer holds another agent's code word, is empty or did not come; where a slot's drafts all fail
-    while those of other slots don't; and where a code word is lost that the agent's prompt gets alone, or gets from the
-    baseline. A prompt that no one copies tells nothing; with no other, nothing is known: `n/a`.
+    It fails where an answer holds another agent's code word or is empty; where a slot's drafts all fail while those of
+    other slots don't; and where a code word is lost that the agent's prompt gets alone, or gets from the baseline. A
+    request that failed says nothing of answers (trials count failures), nor does a prompt that no one copies: `n/a`.
     """
     if check.skipped is not None:
         return Judgement("n/a", (f"not checked: {check.skipped}",))
     if not check.answers:
         return Judgement("n/a", ("nothing was asked",))
     lost, known = _own_words(check, baseline)
-    found = (_failures(check.answers), _crossed(check.answers), _dead_slots(check.answers), lost)
+    found = (_texts(check.answers, _empty), _crossed(check.answers), _dead_slots(check.answers), lost)
     reasons = [text for texts in found for text in _few(texts)]
     if reasons:
         return Judgement("failed", tuple(reasons))
+    if unanswered := _texts(check.answers, _unanswered):
+        return Judgement("n/a", tuple(_few(unanswered)))
     if not known:
         return Judgement("n/a", ("the model copies none of the code words, so answers can't be told apart",))
     return Judgement("passed")
@@ -66,17 +68,21 @@ def _few(texts: Sequence[str]) -> list[str]:
     return [*texts[:SHOWN], *([f"{len(texts) - SHOWN} more of this kind"] if len(texts) > SHOWN else [])]
 
 
-def _failures(answers: Iterable[CheckedAnswer]) -> list[str]:
-    """Answers that are empty or never came, by agent."""
-    return list(dict.fromkeys(text for answer in answers if (text := _failure(answer)) is not None))
+def _texts(answers: Iterable[CheckedAnswer], say: Callable[[CheckedAnswer], str | None]) -> list[str]:
+    """What there is to say of the answers, each once."""
+    return list(dict.fromkeys(text for answer in answers if (text := say(answer)) is not None))
 
 
-def _failure(answer: CheckedAnswer) -> str | None:
+def _empty(answer: CheckedAnswer) -> str | None:
     if answer.outcome == Outcome.EMPTY or (answer.outcome == Outcome.OK and answer.characters == 0):
         return f"agent {answer.agent} got an empty answer{_where(answer)}"
-    if answer.outcome != Outcome.OK:
-        return f"the request of agent {answer.agent} ended in {answer.outcome}{_where(answer)}"
     return None
+
+
+def _unanswered(answer: CheckedAnswer) -> str | None:
+    if answer.outcome in (Outcome.OK, Outcome.EMPTY):
+        return None
+    return f"the request of agent {answer.agent} ended in {answer.outcome}{_where(answer)}"
 
 
 def _crossed(answers: Iterable[CheckedAnswer]) -> list[str]:
@@ -117,7 +123,11 @@ def _own_words(check: OutputCheck, baseline: OutputCheck | None) -> tuple[list[s
     by_baseline = {answer.agent for answer in baseline.answers if answer.own} if baseline is not None else set[int]()
     lost, known = [], 0
     for agent in dict.fromkeys(answer.agent for answer in check.answers):
-        mine = [answer for answer in check.answers if answer.agent == agent and not _failure(answer)]
+        mine = [
+            answer
+            for answer in check.answers
+            if answer.agent == agent and answer.outcome == Outcome.OK and answer.characters
+        ]
         among = [answer for answer in mine if not answer.alone]
         if among and all(answer.own for answer in among):
             known += 1

@@ -20,7 +20,8 @@ from loadgen.experiment.model import Experiment
 from loadgen.records.output_check import OutputCheck
 from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run, write_summary
-from loadgen.replay.sweep import Ending, Sweep
+from loadgen.replay.ending import Ending
+from loadgen.replay.sweep import Sweep
 from loadgen.report.terminal import print_report
 
 PLAIN_WIDTH = 128

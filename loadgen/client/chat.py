@@ -16,7 +16,7 @@ from loadgen.client.reply import CallTimes
 from loadgen.client.request_body import build_body
 from loadgen.client.server_error import ServerError, read_error_body
 from loadgen.client.sse import SseError, SseParser
-from loadgen.client.transport import HttpTransport, StreamingReply
+from loadgen.client.transport import HttpTransport, StreamingCall, StreamingReply
 from loadgen.client.transport_error import (
     ConnectFailedError,
     ConnectionLostError,
@@ -88,14 +88,18 @@ class ChatClient:
         self._deadlines = deadlines
         self._sink = sink
 
-    async def send(self, call: ChatCall, place: Place) -> ChatResult:
+    def prepare(self, call: ChatCall) -> "PreparedCall":
+        """Everything of a call that can be done before it is due; to be sent once."""
+        return PreparedCall(call, self._transport, self._deadlines)
+
+    async def send(self, call: "ChatCall | PreparedCall", place: Place) -> ChatResult:
         """Sends one turn and follows its answer. Failures are outcomes of the record, not exceptions.
 
         When the task is cancelled, the record says `cancelled` and `CancelledError` goes on.
         """
-        turn = _Turn(call, self._transport)
+        turn = call if isinstance(call, PreparedCall) else self.prepare(call)
         try:
-            await turn.run(self._deadlines)
+            await turn.run()
         except asyncio.CancelledError:
             turn.end(Outcome.CANCELLED)
             raise
@@ -108,14 +112,25 @@ class ChatClient:
         return ChatResult(record, turn.received.text, turn.received.reasoning)
 
 
-class _Turn:
-    """One request under way. The first `end` counts; later ones change nothing."""
+class PreparedCall:
+    """One request, built and then under way. The first `end` counts; later ones change nothing."""
 
-    def __init__(self, call: ChatCall, transport: HttpTransport) -> None:
+    def __init__(self, call: ChatCall, transport: HttpTransport, deadlines: Deadlines) -> None:
         self.received = Reception(keep_text=call.keep_text)
         self._call = call
         self._transport = transport
+        self._deadlines = deadlines
+        self._watch = DeadlineWatch(deadlines)
+        self._stream: StreamingCall | None = None
+        self._broken: Exception | None = None
         self._times = CallTimes(start_ns=time.monotonic_ns())
+        try:
+            self._stream = transport.stream(
+                CHAT_PATH, call.body, connect_s=deadlines.connect_s, on_send=self._watch.sent
+            )
+            self._times = self._stream.times
+        except Exception as error:  # noqa: BLE001 -- said when it is sent: then the request is on record
+            self._broken = error
         self._status: int | None = None
         self._outcome: Outcome | None = None
         self._error: str | None = None
@@ -128,18 +143,16 @@ class _Turn:
             self._error = error
             self._end_ns = time.monotonic_ns()
 
-    async def run(self, deadlines: Deadlines) -> None:
+    async def run(self) -> None:
         """Runs the request to its end, whatever that is."""
-        watch = DeadlineWatch(deadlines)
+        deadlines, watch = self._deadlines, self._watch
+        self._times.start_ns = time.monotonic_ns()
+        if self._stream is None:
+            raise self._broken or RuntimeError("a call without a stream")
         try:
-            async with watch:
-                stream = self._transport.stream(
-                    CHAT_PATH, self._call.body, connect_s=deadlines.connect_s, on_send=watch.sent
-                )
-                self._times = stream.times
-                async with stream as reply:
-                    self._status = reply.status
-                    await self._follow(reply, watch)
+            async with watch, self._stream as reply:
+                self._status = reply.status
+                await self._follow(reply, watch)
         except TimeoutError:
             self._end_by_timeout(watch, deadlines)
         except TransportError as error:

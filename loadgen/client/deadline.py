@@ -12,21 +12,21 @@ class DeadlineWatch:
     """Ends the block it encloses with `TimeoutError` when a deadline passes; `cause` says which one.
 
     Moving a deadline is one assignment: the timer looks at it only when it fires, and then sleeps again until the
-    moment that holds by then. So a token costs no timer of its own.
+    moment that holds by then. So a token costs no timer of its own. Deadlines count from entering the block.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:
         self.cause: Outcome | None = None
         self._deadlines = deadlines
         self._loop = asyncio.get_running_loop()
-        self._total_at = self._loop.time() + deadlines.total_s
-        self._phase_at = self._total_at
+        self._total_at = self._phase_at = float("inf")
         self._phase_cause = Outcome.TIMEOUT_TOTAL
         self._limit = asyncio.timeout(None)
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
         await self._limit.__aenter__()
+        self._total_at = self._phase_at = self._loop.time() + self._deadlines.total_s
         self._arm(self._total_at)
         return self
 

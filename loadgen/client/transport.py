@@ -7,7 +7,7 @@ Everything else sees `HttpTransport`, streaming calls with their times, whole re
 import asyncio
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -102,7 +102,8 @@ class StreamingCall:
     """One streaming POST: `async with call as reply`. `times` can be read at every moment, also after a failure.
 
     Leaving without an error waits at most `END_GRACE_S` for the end of the body and keeps the connection if it came;
-    leaving with one closes the connection. Entering raises `TransportError`.
+    with `later`, which takes what is still to be done, nobody waits. Leaving with an error closes the connection.
+    Entering raises `TransportError`.
     """
 
     def __init__(
@@ -111,7 +112,9 @@ class StreamingCall:
         request: httpx.Request,
         translate: "_Translate",
         on_send: Callable[[], None],
+        later: Callable[[Coroutine[Any, Any, None]], None] | None = None,
     ) -> None:
+        self._later = later
         self.times = CallTimes(start_ns=time.monotonic_ns())
         self._send = send
         self._request = request
@@ -136,10 +139,16 @@ class StreamingCall:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None and self._later is not None:
+            self._later(self._leave(finish=True))
+        else:
+            await self._leave(finish=kind is None)
+
+    async def _leave(self, *, finish: bool) -> None:
         assert self._response is not None and self._reply is not None  # noqa: PT018, S101 -- `__aenter__` has set them
         reads = self._reply.reads()
         try:
-            if kind is None:
+            if finish:
                 await reads.finish()
         finally:
             await reads.close()
@@ -205,6 +214,7 @@ class HttpTransport:
         self._api_key = api_key
         self._connect_s = connect_s
         self._closes_after_streams = False
+        self._leaving: set[asyncio.Task[None]] = set()
         # Answers are read as they are sent: compression would hold events back.
         headers = {"Accept-Encoding": "identity", "User-Agent": "loadgen"}
         if api_key:
@@ -232,6 +242,7 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Closes all connections."""
+        await asyncio.gather(*self._leaving)
         await self._client.aclose()
 
     def take_lags_ns(self) -> list[int]:
@@ -260,7 +271,15 @@ class HttpTransport:
             request.headers["Connection"] = "close"
         if connect_s is not None:
             request.extensions["timeout"] = httpx.Timeout(None, connect=connect_s).as_dict()
-        return StreamingCall(self._send, request, _Translate(self.endpoint, connect_s or self._connect_s), on_send)
+        # A connection that is closed anyway holds nobody up: the next turn has its own.
+        later = self._leave_later if self._closes_after_streams else None
+        translate = _Translate(self.endpoint, connect_s or self._connect_s)
+        return StreamingCall(self._send, request, translate, on_send, later)
+
+    def _leave_later(self, leaving: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(leaving)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
 
     async def get(self, path: str, timeout_s: float) -> Reply:
         """A GET, read whole. Raises `TransportError`, after `timeout_s` at the latest."""

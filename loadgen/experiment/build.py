@@ -10,7 +10,7 @@ from loadgen.experiment.llama_flags import MASK, masked
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.wording import worded
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTH", re.IGNORECASE)
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTH", re.IGNORECASE)
 """Environment variables and request fields whose names hold such a word are taken to hold a secret."""
 
 
@@ -43,4 +43,4 @@ def published(asked: Experiment) -> dict[str, Any]:
 
 
 def _without_secrets(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: MASK if _SECRET_NAME.search(name) and value is not None else value for name, value in values.items()}
+    return {name: MASK if SECRET_NAME.search(name) and value is not None else value for name, value in values.items()}

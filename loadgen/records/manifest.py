@@ -83,7 +83,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A happening of the run as a whole.
 
-    `started`, `complete`, `resumed`, `interrupted`, `server_died`, `given_up`, `check_failed`, `torn_tail_cut`, ….
+    It begins (`started`, `resumed`) and ends (`complete`, `interrupted`, `server_died`, `gave_up`, `check_failed`); in
+    between stand marks: `server_lost`, `given_up`, `answers_failed`, `torn_tail_cut`.
     """
 
     at_ns: int

@@ -279,6 +279,8 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
     """Name of its log in the run folder."""
     facts: ServerFacts
     ledger: list[Component]
+    environment: dict[str, str] | None = None
+    """The variables of a server of ours that llama.cpp, its back ends and drivers read, secrets masked."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """One agent: works through sessions, turn by turn, waiting for its tools in between."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,14 +10,11 @@ from loadgen.records.manifest import PlannedTrial
 from loadgen.records.model import Outcome, Phase, Place
 from loadgen.replay.bench import Bench
 from loadgen.replay.board import Board
-from loadgen.replay.pacing import Ceiling, backoff_s
-from loadgen.units import NS_PER_S, s_to_ns
+from loadgen.replay.pacing import Alarm, Ceiling, backoff_s
+from loadgen.units import s_to_ns
 from loadgen.workload.draws import session_index
 from loadgen.workload.salt import salt
 from loadgen.workload.session import Session, Workload, prompt
-
-TIMER_STEP_NS = 2_500_000
-"""epoll waits whole milliseconds, rounded up, and virtual machines wake up late: a plain sleep ends 1 to 2 ms late."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +25,7 @@ class Script:
     seed: int
     body: Mapping[str, Any] = field(default_factory=dict)
     ceiling: Ceiling = field(default_factory=lambda: Ceiling(None))
+    alarm: Alarm = field(default_factory=Alarm)
     salted: bool = True
     """Unique prompt prefixes. Without them trials read each other's prompt cache: for tests of that detector only."""
 
@@ -110,8 +107,8 @@ class Agent:
         wait_s: float = backoff_s(self._failures) if self._failures else turn.wait_s
         wait_kind = "backoff" if self._failures else turn.wait_kind
         scheduled_ns = self._ready_ns + s_to_ns(wait_s)
-        call = self._call(play)
-        await _sleep_until(scheduled_ns)
+        call = self._bench.chat.prepare(self._call(play))
+        await self._script.alarm.wait_until(scheduled_ns)
         await self._script.ceiling.admit()
         self._board.in_flight += 1
         try:
@@ -180,12 +177,3 @@ class Agent:
         play = Play(session, f"{session.id}@a{self.number}.{self._sessions_begun}", turn)
         self._sessions_begun += 1
         return play
-
-
-async def _sleep_until(at_ns: int) -> None:
-    """Sleep until shortly before, then let the loop turn until the time has come."""
-    remaining = at_ns - time.monotonic_ns() - TIMER_STEP_NS
-    if remaining > 0:
-        await asyncio.sleep(remaining / NS_PER_S)
-    while time.monotonic_ns() < at_ns:  # noqa: ASYNC110 - a time comes by itself
-        await asyncio.sleep(0)

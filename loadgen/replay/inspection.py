@@ -70,6 +70,8 @@ class Inspection:
         """
         self._compare(target)
         name = target.variant.name
+        if target.facts is not None and target.facts.kind == "llama-server" and not target.facts.metrics:
+            self._observer.note(f"{name}: no counters, so no acceptance length; its server needs --metrics")
         if self._experiment.check_output == "off":
             return None
         check = self._checks.get(name)

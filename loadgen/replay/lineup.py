@@ -17,6 +17,9 @@ from loadgen.servers.target import Target, open_target
 MAX_DEATHS = 2
 """A server that dies once may have met a stray fault and is started again; one that dies twice would go on dying."""
 
+IDLE_S = 2.0
+"""A trial ends when its server is idle, so this only meets requests that were abandoned, and those of others."""
+
 _T = TypeVar("_T")
 
 
@@ -30,9 +33,10 @@ class Lineup:
         self._writer = writer
         self._observer = observer
         self._interrupted = interrupted
-        self._kept: dict[str, Target] = {}
+        self._up: dict[str, Target] = {}
         self._probed: set[str] = set()
         self._deaths: dict[str, int] = {}
+        self._lost: dict[str, str] = {}
 
     def variant(self, name: str) -> Variant:
         """The variant of a name."""
@@ -51,8 +55,8 @@ class Lineup:
 
         `patient`: one that ran already may be started again by others; wait for it.
         """
-        if name in self._kept:
-            return self._kept[name]
+        if name in self._up:
+            return self._up[name]
         variant = self.variant(name)
         target = await self._unless_interrupted(
             open_target(
@@ -65,36 +69,61 @@ class Lineup:
             )
         )
         self._probed.add(name)
-        if stays_open(variant, self._experiment):
-            self._kept[name] = target
+        self._up[name] = target
         start = target.describe(run=self._writer.path.name, round_=round_)
         self._writer.start(start)
         self._observer.server(start)
         return target
 
-    async def release(self, target: Target) -> None:
-        """The block is over: close the server unless it stays open."""
-        if target.variant.name not in self._kept:
-            await target.close()
+    async def release(self, name: str) -> None:
+        """The block of a variant is over: close its server unless it stays open."""
+        if not stays_open(self.variant(name), self._experiment):
+            await self._close(name)
+
+    async def idle(self, target: Target, *, round_: int) -> Target | None:
+        """The target without anybody's request on it; null where it stays busy.
+
+        A request that was given up may still be computed. A server of ours is then started anew; one that ran already
+        is waited for, as long as a request may take.
+        """
+        if await target.control.wait_idle(IDLE_S):
+            return target
+        name = target.variant.name
+        if isinstance(target.variant, LaunchVariant):
+            await self._close(name)
+            return await self.open(name, round_=round_)
+        self._observer.waiting(f"{name}: waiting until the requests on its server have ended")
+        if await self._unless_interrupted(target.control.wait_idle(self._experiment.deadlines.total_s)):
+            return target
+        self._lost[name] = "its server stays busy with requests that aren't ours"
+        return None
 
     async def revive(self, target: Target, *, round_: int) -> Target | None:
         """Bring a dead server up again; null when it has died too often or doesn't come up."""
         name = target.variant.name
-        self._kept.pop(name, None)
-        await target.close()
+        await self._close(name)
         self._deaths[name] = self._deaths.get(name, 0) + 1
         if self._deaths[name] >= MAX_DEATHS:
+            self._lost[name] = "its server died more than once"
             return None
         try:
             return await self.open(name, round_=round_, patient=True)
         except TargetError as error:
-            self._observer.note(f"{name} does not come up again: {error}")
+            self._lost[name] = f"its server died and does not come up again: {error}"
             return None
+
+    def why_lost(self, name: str) -> str:
+        """Why the server of a variant can't be had any more."""
+        return self._lost[name]
 
     async def close(self) -> None:
         """Close everything that is still open."""
-        while self._kept:
-            _, target = self._kept.popitem()
+        for name in list(self._up):
+            await self._close(name)
+
+    async def _close(self, name: str) -> None:
+        target = self._up.pop(name, None)
+        if target is not None:
             await target.close()
 
     def _log_path(self, name: str) -> Path:

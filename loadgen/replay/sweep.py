@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -17,6 +16,7 @@ from loadgen.records.run_folder import SCHEMA, RunWriter
 from loadgen.replay.agent import Script
 from loadgen.replay.bench import bench_of
 from loadgen.replay.budget import Budget
+from loadgen.replay.ending import Ending
 from loadgen.replay.inspection import Inspection, Judge
 from loadgen.replay.lineup import Lineup
 from loadgen.replay.observer import Observer
@@ -24,6 +24,7 @@ from loadgen.replay.pacing import Ceiling
 from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
 from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
 from loadgen.replay.repertoire import choose, recorded, unchanged
+from loadgen.replay.roll import Roll
 from loadgen.replay.trial import Trial
 from loadgen.servers.descriptors import make_room
 from loadgen.servers.target import Target
@@ -32,17 +33,6 @@ from loadgen.telemetry.sampler import MemorySampler
 from loadgen.units import ns_to_s
 from loadgen.workload.draws import start_turns
 from loadgen.workload.session import Workload
-
-GIVE_UP_AFTER = 2
-"""So many trials of one variant in a row without a single answer: more would only repeat it."""
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a run ended, with a sentence: `complete`, `interrupted`, `server_died`, `gave_up` or `check_failed`."""
-
-    what: str
-    detail: str | None
 
 
 class Sweep:
@@ -90,8 +80,8 @@ class Sweep:
             experiment, writer, observer, judge=judge, earlier=earlier, random_weights=random_weights
         )
         self._script: Script | None = None
-        self._silent: dict[str, int] = {}
-        self._out: dict[str, str] = {}
+        names = [variant.name for variant in experiment.variants]
+        self._roll = Roll(names, experiment.baseline, say=self._say, note=observer.note)
         self._open_s = 0.0
 
     async def run(self) -> Ending:
@@ -134,19 +124,17 @@ class Sweep:
     async def _set_up(self) -> Plan | Ending:
         """Look at every variant, check its answers, and plan the trials with a pilot of the baseline."""
         pilots = await self._set_up_baseline()
-        baseline = self._experiment.baseline
-        if baseline in self._out:
-            return Ending("check_failed", f"{baseline}: {self._out[baseline]}")
-        others = [variant.name for variant in self._experiment.variants if variant.name != baseline]
-        for name in others:
-            target = await self._open(name, round_=0)
+        for variant in self._experiment.variants:
+            if variant.name == self._experiment.baseline or self._roll.is_over:
+                continue
+            target = await self._open(variant.name, round_=0)
             try:
                 await self._look(target)
             finally:
-                await self._lineup.release(target)
-        if others and all(name in self._out for name in others):
-            return Ending("check_failed", "; ".join(f"{name}: {self._out[name]}" for name in others))
-        names = [variant.name for variant in self._experiment.variants if variant.name not in self._out]
+                await self._lineup.release(target.variant.name)
+        if self._roll.is_over:
+            return Ending("check_failed", "; ".join(f"{name}: {reason}" for name, reason in self._roll.out.items()))
+        names = self._roll.left
         if self._repeats is not None and self._repeats.plan is not None:
             return measured_rounds(self._repeats.plan, self._repeats.trials, names)
         return plan_run(
@@ -165,7 +153,7 @@ class Sweep:
             self._open_s = time.monotonic() - begin
             await self._prepare(target)
             await self._look(target)
-            if self._repeats is not None or self._experiment.baseline in self._out:
+            if self._repeats is not None or self._roll.is_over:
                 return []
             used = {one.trial for one in self._earlier.requests} if self._earlier is not None else set()
             return [
@@ -173,7 +161,7 @@ class Sweep:
                 for order, level in enumerate(pilot_levels(self._experiment.levels))
             ]
         finally:
-            await self._lineup.release(target)
+            await self._lineup.release(target.variant.name)
 
     async def _prepare(self, target: Target) -> None:
         workload = await choose(target, self._experiment, self._observer.note)
@@ -214,10 +202,7 @@ class Sweep:
         """Compare a variant with the baseline, and check its answers; one that fails is measured no further."""
         reason = await self._inspection.look(target, self._request_ended)
         if reason is not None:
-            name = target.variant.name
-            self._out[name] = reason
-            self._say("check_failed", f"{name}: {reason}")
-            self._observer.note(f"{name} failed the output check: {reason}")
+            self._roll.failed_check(target.variant.name, reason)
 
     async def _open(self, name: str, *, round_: int) -> Target:
         target = await self._lineup.open(name, round_=round_)
@@ -236,7 +221,7 @@ class Sweep:
                 else:
                     self._budget.round_started()
                     at = round_
-            if block[0].variant in self._out or (cut is not None and not block[0].drift):
+            if block[0].variant in self._roll.out or (cut is not None and not block[0].drift):
                 continue
             ending = await self._block(block, plan)
             if ending is not None:
@@ -244,50 +229,36 @@ class Sweep:
         return Ending("complete", cut)
 
     async def _block(self, trials: list[PlannedTrial], plan: Plan) -> Ending | None:
+        """The trials of one server start. A variant whose server can't be had any more is given up."""
         name, round_ = trials[0].variant, trials[0].round
         try:
             target: Target | None = await self._open(name, round_=round_)
-        except TargetError as error:
-            return self._give_up("server_died", name, str(error))
-        try:
             for planned in trials:
+                target = await self._lineup.idle(target, round_=round_) if target is not None else None
                 if target is None:
-                    return self._give_up("server_died", name, "its server died more than once")
+                    break
                 record = await self._trial(target, planned, plan)
                 if self._interrupted.is_set():
                     return Ending("interrupted", f"during {record.trial}")
-                if self._is_silent(record):
-                    return self._give_up("gave_up", name, record.aborted or "no answer")
+                if self._roll.is_silent(record):
+                    return self._roll.give_up("gave_up", name, record.aborted or "no answer")
                 if record.server_alive is False:
                     self._report_death(record, target)
                     target = await self._lineup.revive(target, round_=round_)
+        except TargetError as error:
+            return self._roll.give_up("server_died", name, str(error))
         finally:
-            if target is not None:
-                await self._lineup.release(target)
-        return self._give_up("server_died", name, "its server died more than once") if target is None else None
+            await self._lineup.release(name)
+        if target is None:
+            return self._roll.give_up("server_died", name, self._lineup.why_lost(name))
+        return None
 
     def _report_death(self, record: TrialRecord, target: Target) -> None:
         tail = target.log_tail(8)
         said = f"; its log ends with:\n{tail}" if tail else ""
         detail = f"the server of {record.variant} died during {record.trial}{said}"
-        self._say("server_died", detail)
+        self._say("server_lost", detail)
         self._observer.note(detail)
-
-    def _is_silent(self, record: TrialRecord) -> bool:
-        """Whether a variant has had no answer for several trials in a row on a server that lives."""
-        silent = record.server_alive is not False and record.aborted is not None and not record.segments
-        self._silent[record.variant] = self._silent.get(record.variant, 0) + 1 if silent else 0
-        return self._silent[record.variant] >= GIVE_UP_AFTER
-
-    def _give_up(self, what: str, name: str, reason: str) -> Ending | None:
-        """Go on without a variant; an ending where nothing is left to compare."""
-        self._out[name] = reason
-        self._say("given_up", f"{name}: {reason}")
-        self._observer.note(f"{name} is given up: {reason}")
-        left = [variant.name for variant in self._experiment.variants if variant.name not in self._out]
-        if name == self._experiment.baseline or left == [self._experiment.baseline] or not left:
-            return Ending(what, f"{name}: {reason}")
-        return None
 
     async def _trial(self, target: Target, planned: PlannedTrial, plan: Plan | None = None) -> TrialRecord:
         if self._script is None:

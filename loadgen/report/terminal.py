@@ -3,6 +3,7 @@
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -13,20 +14,19 @@ from loadgen.report.memory_table import print_memory
 from loadgen.report.noise_line import noise_text
 from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
 
-ONE_TABLE_WIDTH = 127
-"""Columns that the whole table needs; narrower terminals get two tables below each other. Names of variants that are
-longer than the word `variant` need more, and where there is no terminal they get it."""
-
 _CALL_STYLES = {"pays": "bold green", "costs": "bold red", "same": "bold", "unresolved": "yellow"}
 _MARK = "*"
+_NO_LIMIT = 1 << 14
 _RATES = ("tasks/h", "req/h", "speed-up [95 %]", "call")
 _FEEL = ("TTFT p50", "p95", "max", "TPOT p50", "step gap", "accept", "length", "failed")
 
 
 def print_report(summary: dict[str, Any], console: Console) -> None:
-    """Print the report of a summary. Text from servers and files is printed as it is, never as markup."""
-    longest = max((len(cell["variant"]) for cell in summary["cells"]), default=0)
-    needed = ONE_TABLE_WIDTH + max(0, longest - len("variant"))
+    """Print the report of a summary. Text from servers and files is printed as it is, never as markup.
+
+    A terminal too narrow for the whole table gets two below each other; where there is no terminal, there is room.
+    """
+    needed = _width(_table(summary, _RATES + _FEEL), console)
     if not console.is_terminal:
         console.width = max(console.width, needed)
     heading.print_heading(summary, console)
@@ -39,6 +39,11 @@ def print_report(summary: dict[str, Any], console: Console) -> None:
     _print_notes(summary, console)
     print_memory(summary, console)
     _print_findings(summary, console)
+
+
+def _width(table: Table, console: Console) -> int:
+    """Columns that a table needs so that nothing in it is cut."""
+    return Measurement.get(console, console.options.update(max_width=_NO_LIMIT), table).maximum
 
 
 def _table(summary: dict[str, Any], columns: tuple[str, ...]) -> Table:

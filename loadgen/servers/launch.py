@@ -23,7 +23,7 @@ from loadgen.servers import embedded
 from loadgen.servers.address import HOST, free_port, key_of, listener, url_of
 from loadgen.servers.load_failure import TAIL_LINES, ending, hint, port_taken
 from loadgen.servers.log_tail import tail
-from loadgen.servers.program import environment, find_program, folder
+from loadgen.servers.program import environment, find_program, folder, telling
 from loadgen.servers.supervisor import UNKILLABLE_S
 
 LOG_CAP_BYTES = 8 << 20
@@ -58,6 +58,7 @@ class LaunchedServer:
     command: tuple[str, ...]
     ready_s: float
     log_path: Path
+    environment: dict[str, str]
     api_key: str | None = field(repr=False)
     _supervisor: asyncio.subprocess.Process = field(repr=False)
     _group: int = field(repr=False)
@@ -201,6 +202,7 @@ async def _launch(
         command=flags.masked((variant.program, *args)),
         ready_s=time.monotonic() - start,
         log_path=log_path,
+        environment=telling(resolved.env),
         api_key=key_of(own, resolved.env, resolved.cwd),
         _supervisor=supervisor,
         _group=pid,

@@ -6,11 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loadgen.errors import LaunchError
+from loadgen.experiment.build import SECRET_NAME
+from loadgen.experiment.llama_flags import MASK
+
+_READ = (
+    *("LLAMA_", "GGML_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "AMD_", "GPU_", "ZE_", "ONEAPI_", "SYCL_"),
+    *("VK_", "MESA_", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "LD_LIBRARY_PATH", "LD_PRELOAD", "HF_HUB_OFFLINE"),
+)
+"""Beginnings of their names. The rest of an environment says nothing of a server and may say much of its user."""
 
 
 def environment(extra: Mapping[str, str | None]) -> dict[str, str]:
     """Our environment with the variables of a variant; null removes one."""
     return {name: value for name, value in {**os.environ, **extra}.items() if value is not None}
+
+
+def telling(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that llama.cpp, its back ends and drivers read, by name, secrets masked: what a record keeps."""
+    found = {name: env[name] for name in sorted(env) if name.startswith(_READ)}
+    return {name: MASK if SECRET_NAME.search(name) else value for name, value in found.items()}
 
 
 def folder(name: str, cwd: str | None) -> Path:

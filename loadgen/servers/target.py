@@ -119,6 +119,7 @@ class Target:
             log=self._log_path.name if self._log_path is not None else None,
             facts=self.facts,
             ledger=self.ledger(),
+            environment=self.server.environment if self.server is not None else None,
         )
 
     async def close(self) -> None:

@@ -54,11 +54,17 @@ def test_an_answer_without_text_fails(fields: dict[str, Any]) -> None:
     assert judge(check(answer(0), empty), OFF) == failed("agent 1 got an empty answer on slot 1")
 
 
-def test_a_request_that_fails_fails_the_check() -> None:
-    """With its outcome; where it was sent alone it says so."""
+def test_a_request_that_fails_says_nothing_of_answers() -> None:
+    """A limit of a proxy or a full cache is no wrong answer: trials count it; where it was sent alone it says so."""
     lost = answer(1, slot=None, outcome="connection_lost", characters=0, own=False, alone=True)
     why = "the request of agent 1 ended in connection_lost with nothing else on the server"
-    assert judge(check(answer(0), lost), OFF) == failed(why)
+    assert judge(check(answer(0), lost), OFF) == Judgement("n/a", (why,))
+
+
+def test_a_wrong_answer_beside_a_failed_request_fails() -> None:
+    """What was answered wrongly stays wrong."""
+    lost = answer(1, outcome="rate_limited", characters=0, own=False)
+    assert judge(check(answer(0, foreign=[2]), lost), OFF) == failed("agent 0 got text of agent 2's session on slot 0")
 
 
 @pytest.mark.parametrize(

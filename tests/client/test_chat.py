@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -388,6 +389,22 @@ async def test_tokens_keep_a_stream_alive_until_the_total_deadline(serve: "Serve
     record = (await send(server.endpoint, deadlines=deadlines)).record
     assert record.outcome is Outcome.TIMEOUT_TOTAL
     assert record.token_events >= 1
+
+
+async def test_a_call_built_beforehand_counts_from_when_it_is_sent(
+    serve: "Serve", wire: "Wire", call: ChatCall, place: Place
+) -> None:
+    """Neither its times nor its deadlines begin before: a tool wait lies in between."""
+    server = await serve(wire.play(answer(wire)))
+    deadlines = Deadlines(connect_s=5, total_s=0.3)
+    async with HttpTransport(server.endpoint) as transport:
+        chat = ChatClient(transport, deadlines, lambda _record, _events: None)
+        prepared = chat.prepare(call)
+        await asyncio.sleep(0.4)  # the wait that outlasts the deadline
+        sent_ns = time.monotonic_ns()
+        record = (await chat.send(prepared, place)).record
+    assert record.outcome is Outcome.OK
+    assert record.start_ns >= sent_ns
 
 
 async def test_cancelling_is_recorded_and_goes_on(serve: "Serve", wire: "Wire", call: ChatCall, place: Place) -> None:

@@ -1,11 +1,11 @@
-"""Back-off, the safety ceiling, and the time budget."""
+"""Back-off, punctual waits, the safety ceiling, and the time budget."""
 
 import time
 
 import pytest
 
 from loadgen.replay.budget import Budget
-from loadgen.replay.pacing import Ceiling, backoff_s
+from loadgen.replay.pacing import LEAST_MARGIN_NS, MOST_MARGIN_NS, Alarm, Ceiling, backoff_s
 
 
 def test_back_off_doubles_up_to_ten_seconds() -> None:
@@ -32,6 +32,29 @@ async def test_the_ceiling_spaces_requests() -> None:
     for _ in range(5):
         await ceiling.admit()
     assert time.monotonic() - start >= 0.02
+
+
+async def test_an_alarm_never_rings_early() -> None:
+    """A turn that is sent before its time would shorten the wait that the workload declares."""
+    alarm = Alarm()
+    for wait_ns in (0, 1_000, 2_000_000, 9_000_000):
+        at_ns = time.monotonic_ns() + wait_ns
+        await alarm.wait_until(at_ns)
+        assert time.monotonic_ns() >= at_ns
+
+
+def test_an_alarm_learns_how_late_timers_are() -> None:
+    """Late sleeps widen the margin at once, punctual ones narrow it slowly; both within bounds."""
+    alarm = Alarm()
+    alarm.learn(4_000_000)
+    assert alarm.margin_ns == 4_000_000
+    alarm.learn(100)
+    assert alarm.margin_ns == 3_800_000
+    alarm.learn(10**9)
+    assert alarm.margin_ns == MOST_MARGIN_NS
+    for _ in range(100):
+        alarm.learn(0)
+    assert alarm.margin_ns == LEAST_MARGIN_NS
 
 
 @pytest.mark.parametrize("round_", [1, 2, 50])

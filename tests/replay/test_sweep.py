@@ -17,7 +17,8 @@ from loadgen.records.manifest import Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run
-from loadgen.replay.sweep import Ending, Sweep
+from loadgen.replay.ending import Ending
+from loadgen.replay.sweep import Sweep
 
 pytestmark = pytest.mark.live
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from loadgen.analysis.output_check import answers, judge
+from loadgen.analysis.output_check import Judgement, answers, judge
 from loadgen.client.chat import ChatClient
 from loadgen.client.control import Control
 from loadgen.client.endpoint import Endpoint
@@ -226,14 +226,14 @@ async def test_empty_answers_fail_and_nothing_more_is_asked(stand_in: Serve) -> 
     assert len(server.asked) == AGENTS
 
 
-async def test_failed_requests_fail_with_their_outcome(stand_in: Serve) -> None:
+async def test_failed_requests_tell_nothing_but_their_outcome(stand_in: Serve) -> None:
     """HTTP 503 is `unavailable`."""
 
     async def behave(asked: Asked) -> Answered:
         return Answered(asked.session.text, status=503 if asked.agent == 3 else 200)
 
     judged = judge((await ask((await stand_in(behave)).endpoint)).check, None)
-    assert judged.reasons == ("the request of agent 3 ended in unavailable on slot 3",)
+    assert judged == Judgement("n/a", ("the request of agent 3 ended in unavailable on slot 3",))
 
 
 async def test_a_dead_slot_fails_whoever_asks_it(stand_in: Serve) -> None:
