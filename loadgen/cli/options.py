@@ -37,6 +37,7 @@ class Field(StrEnum):
     SAMPLING = "sampling"
     CHAT_TEMPLATE = "chat_template"
     KV = "kv"
+    DEVICE = "device"
     THREADS = "threads"
     BATCH = "batch"
     BUILD = "build"

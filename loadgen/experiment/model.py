@@ -126,7 +126,17 @@ Variant = Annotated[
 ]
 
 Difference = Literal[
-    "model", "slots", "context_per_slot", "cache", "sampling", "chat_template", "kv", "threads", "batch", "build"
+    "model",
+    "slots",
+    "context_per_slot",
+    "cache",
+    "sampling",
+    "chat_template",
+    "kv",
+    "device",
+    "threads",
+    "batch",
+    "build",
 ]
 """What can differ between the servers of two variants, beside speculation."""
 

@@ -18,6 +18,7 @@ NOT_GIVEN = "not given"
 _SETTINGS = {
     "cache": ("cache_prompt", "cache_ram_mib", "ctx_checkpoints", "cache_reuse", "swa_full"),
     "kv": ("kv_unified", "cache_type_k", "cache_type_v", "flash_attn"),
+    "device": ("gpu_layers", "devices", "split_mode", "tensor_split", "main_gpu"),
     "threads": ("threads", "threads_batch"),
     "batch": ("batch", "ubatch", "cont_batching"),
 }
@@ -46,6 +47,7 @@ _ADVICE = {
     "sampling": "start both with the same sampling arguments",
     "chat_template": "give both the same --chat-template or --chat-template-file",
     "kv": "give both the same -kvu, -ctk, -ctv and -fa",
+    "device": "give both the same -ngl, -dev, -sm, -ts and -mg",
     "threads": "give both the same -t and -tb",
     "batch": "give both the same -b and -ub",
     "build": "run both with the same llama-server",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from loadgen import __version__
-from loadgen.errors import RunInterruptedError, TargetError
+from loadgen.errors import RunInterruptedError, TargetError, VariantError
 from loadgen.experiment.build import published
 from loadgen.experiment.model import Experiment
 from loadgen.records.manifest import JournalEntry, Manifest, Plan, PlannedTrial
@@ -229,7 +229,10 @@ class Sweep:
         return Ending("complete", cut)
 
     async def _block(self, trials: list[PlannedTrial], plan: Plan) -> Ending | None:
-        """The trials of one server start. A variant whose server can't be had any more is given up."""
+        """The trials of one server start. A variant whose server can't be had any more is given up.
+
+        Raises `VariantError` where a server is no longer what its variant says: the run would compare something else.
+        """
         name, round_ = trials[0].variant, trials[0].round
         try:
             target: Target | None = await self._open(name, round_=round_)
@@ -245,6 +248,8 @@ class Sweep:
                 if record.server_alive is False:
                     self._report_death(record, target)
                     target = await self._lineup.revive(target, round_=round_)
+        except VariantError:
+            raise
         except TargetError as error:
             return self._roll.give_up("server_died", name, str(error))
         finally:

@@ -94,6 +94,10 @@ def _word(text: str) -> str | None:
     return text.lower() if re.fullmatch(r"\w+", text) else None
 
 
+def _text(text: str) -> str | None:
+    return text if not text.startswith("--") else None
+
+
 def _flash(text: str) -> str | None:
     # Older builds had a switch without a value: the next word is then another argument.
     return "on" if text.startswith("--") else _FLASH.get(text)
@@ -110,6 +114,11 @@ _VALUES: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
     "threads_batch": (("-tb", "--threads-batch"), _whole),
     "batch": (("-b", "--batch-size"), _whole),
     "ubatch": (("-ub", "--ubatch-size"), _whole),
+    "gpu_layers": (("-ngl", "--gpu-layers", "--n-gpu-layers"), _text),
+    "devices": (("-dev", "--device"), _text),
+    "split_mode": (("-sm", "--split-mode"), _text),
+    "tensor_split": (("-ts", "--tensor-split"), _text),
+    "main_gpu": (("-mg", "--main-gpu"), _text),
     "sleep_idle_s": (("--sleep-idle-seconds",), _whole),
 }
 

@@ -30,6 +30,7 @@ BASE = ServerFacts(
         "threads": 8,
         "batch": NOT_GIVEN,
         "flash_attn": NOT_GIVEN,
+        "gpu_layers": "99",
     },
 )
 
@@ -69,6 +70,7 @@ def test_speculation_is_no_difference() -> None:
         (settings(cache_prompt=False), ("cache", {"cache_prompt": NOT_GIVEN}, {"cache_prompt": False}, True)),
         (settings(kv_unified=True), ("kv", {"kv_unified": False}, {"kv_unified": True}, False)),
         (settings(threads=4), ("threads", {"threads": 8}, {"threads": 4}, False)),
+        (settings(gpu_layers="20"), ("device", {"gpu_layers": "99"}, {"gpu_layers": "20"}, False)),
         (settings(batch=512), ("batch", {"batch": NOT_GIVEN}, {"batch": 512}, False)),
     ],
 )

@@ -72,6 +72,10 @@ def test_other_lines_of_logs(line: str, expected: dict[str, Any]) -> None:
         ("-m a -fa -b 512 -t many -ub", {"batch": 512}),
         ("-m a --flash-attn --mlock", {"flash_attn": "on"}),
         ("-m a --sleep-idle-seconds 60", {"sleep_idle_s": 60}),
+        (
+            "-m a -ngl 99 --device=CUDA0,CUDA1 -sm row -ts 3,1 -mg 1",
+            {"gpu_layers": "99", "devices": "CUDA0,CUDA1", "split_mode": "row", "tensor_split": "3,1", "main_gpu": "1"},
+        ),
     ],
 )
 def test_the_command_tells_what_was_asked_for(args: str, expected: dict[str, Any]) -> None:
