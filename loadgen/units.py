@@ -13,6 +13,10 @@ S_PER_HOUR = 3600
 BYTES_PER_MIB = 1 << 20
 BYTES_PER_GIB = 1 << 30
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?b)?|b|bytes)?", re.IGNORECASE)
+_NO_SIZE = 1 << 62
+_POWER = {"k": 1, "m": 2, "g": 3, "t": 4}
+
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _SECONDS_PER = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
@@ -75,6 +79,23 @@ def khz_to_mhz(khz: float) -> float:
 def per_hour(count: float, seconds: float) -> float:
     """A count over seconds as a rate per hour. `seconds` must be above 0."""
     return count / seconds * S_PER_HOUR
+
+
+def parse_size(text: str) -> int:
+    """Bytes in a size such as `24GiB`, `1.5 G`, `24576MiB`, `16GB` or `512`.
+
+    A letter alone is binary, as llama.cpp and Linux print sizes; `GB` is decimal. Raises `ValueError` where the text is
+    none.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is not a size such as 24GiB, 512MiB or a number of bytes")
+    number, letter, rest = found.groups()
+    base = 1000 if (rest or "").lower() == "b" else 1024
+    size = float(number) * (base ** _POWER[letter.lower()] if letter else 1)
+    if size >= _NO_SIZE:
+        raise ValueError(f"{text.strip()[:20]!r} is more memory than any device has")
+    return round(size)
 
 
 def parse_duration_s(text: str) -> float:

@@ -10,11 +10,12 @@ import typer
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment import levels
-from loadgen.units import parse_duration_s
+from loadgen.units import parse_duration_s, parse_size
 
 LOAD = "What is run"
 COMPARISON = "What is compared, and how strictly"
 SERVERS = "How the servers are reached and started"
+MEMORY = "Memory and power"
 OUTPUT = "What is written and printed"
 """Panels of `--help`."""
 
@@ -124,6 +125,29 @@ INSECURE = _option(
     panel=SERVERS,
     help="Don't check the certificate of https targets.",
 )
+MEMORY_SOURCE = _option(
+    "--memory-source",
+    panel=MEMORY,
+    metavar="SOURCE",
+    help="Where memory and power are read while the run goes on: auto, none, process, nvidia, amd, apple, an "
+    "exporter's address such as http://HOST:9400/metrics (with #METRIC=MiB for a metric of your own), or "
+    "command:PROGRAM ARGUMENTS, which prints bytes (no shell).",
+    show_default="auto",
+)
+MEMORY_BUDGET = _option(
+    "--memory-budget",
+    panel=MEMORY,
+    metavar="SIZE",
+    help="Memory that a server may take, such as 24GiB.",
+    show_default="what the device has",
+)
+MEMORY_MARGIN = _option(
+    "--memory-margin",
+    panel=MEMORY,
+    metavar="SIZE",
+    help="Memory to keep free of the budget: variants that leave less are unsafe.",
+    show_default="the larger of 1GiB and 5 %",
+)
 OUT = _option("--out", panel=OUTPUT, metavar="DIR", help="Run folder to write.", show_default="runs/TIME-NAME")
 JSON = _option(
     "--json", panel=OUTPUT, help="Print one JSON document (loadgen-summary/1) to stdout; progress to stderr."
@@ -178,6 +202,14 @@ def seconds(option: str, text: str) -> float:
     """The duration in an option's text, in seconds. Raises `ExperimentError` naming the option."""
     try:
         return parse_duration_s(text)
+    except ValueError as error:
+        raise ExperimentError(f"{option}: {error}") from None
+
+
+def size(option: str, text: str) -> int:
+    """The bytes in an option's text. Raises `ExperimentError` naming the option."""
+    try:
+        return parse_size(text)
     except ValueError as error:
         raise ExperimentError(f"{option}: {error}") from None
 

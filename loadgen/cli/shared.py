@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from loadgen.cli import options
-from loadgen.cli.options import CheckOutput, Field, parse_body, parse_levels, seconds
+from loadgen.cli.options import CheckOutput, Field, parse_body, parse_levels, seconds, size
 
 FALLBACKS = {"time_budget": "15m", "seed": "1", "min_effect": "0.05"}
 """Defaults as `--help` shows them, where the experiment's are no text; a test holds them equal."""
@@ -43,6 +43,9 @@ class Shared:
     wait: Annotated[str | None, options.WAIT] = None
     restart_per_level: Annotated[bool | None, options.RESTART_PER_LEVEL] = None
     coresident: Annotated[bool | None, options.CORESIDENT] = None
+    memory_source: Annotated[str | None, options.MEMORY_SOURCE] = None
+    memory_budget: Annotated[str | None, options.MEMORY_BUDGET] = None
+    memory_margin: Annotated[str | None, options.MEMORY_MARGIN] = None
     api_key_env: Annotated[str | None, options.API_KEY_ENV] = None
     ca: Annotated[Path | None, options.CA] = None
     insecure: Annotated[bool | None, options.INSECURE] = None
@@ -70,6 +73,9 @@ class Shared:
             "wait_s": seconds("--wait", self.wait) if self.wait is not None else None,
             "restart_per_level": self.restart_per_level,
             "coresident": self.coresident,
+            "memory_source": self.memory_source,
+            "memory_budget_bytes": size("--memory-budget", self.memory_budget) if self.memory_budget else None,
+            "memory_margin_bytes": size("--memory-margin", self.memory_margin) if self.memory_margin else None,
             "api_key_env": self.api_key_env,
             "ca_file": str(self.ca) if self.ca is not None else None,
             "insecure": self.insecure,

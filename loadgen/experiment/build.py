@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment.llama_flags import MASK, masked
+from loadgen.experiment.memory_source import without_secrets
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.wording import worded
 
@@ -39,6 +40,8 @@ def published(asked: Experiment) -> dict[str, Any]:
             if named in variant:
                 variant[named] = _without_secrets(variant[named])
     fields["body"] = _without_secrets(fields["body"])
+    if asked.memory_source is not None:
+        fields["memory_source"] = without_secrets(asked.memory_source)
     return fields
 
 

@@ -18,7 +18,7 @@ from loadgen.experiment.build import experiment
 from loadgen.experiment.command import Command
 from loadgen.experiment.diagnostics import idle, with_acceptance
 from loadgen.experiment.entry import Entry, Note, collapsed, off_by_type, uniquely_named
-from loadgen.experiment.file_model import DEADLINES, DURATIONS, BaseEntry, ExperimentFile, VariantEntry
+from loadgen.experiment.file_model import DEADLINES, DURATIONS, SIZES, BaseEntry, ExperimentFile, VariantEntry
 from loadgen.experiment.known_arguments import changed_by_variable, known_argument
 from loadgen.experiment.matrix import OFF, expanded
 from loadgen.experiment.model import (
@@ -114,21 +114,25 @@ def _plain(file: Any, text: YamlText) -> dict[str, Any]:
     names = [name for name in Experiment.model_fields if name not in ("variants", "deadlines", "under_test")]
     given = file.model_fields_set
     fields = {name: getattr(file, name) for name in names if name in given and getattr(file, name) is not None}
-    fields |= _durations(file, DURATIONS, text, ())
+    fields |= _measures(file, DURATIONS, "s", text, ())
+    fields |= _measures(file, SIZES, "bytes", text, ())
     if "deadlines" in given:
-        fields["deadlines"] = _durations(file.deadlines, DEADLINES, text, ("deadlines",))
+        fields["deadlines"] = _measures(file.deadlines, DEADLINES, "s", text, ("deadlines",))
     return fields
 
 
-def _durations(model: BaseModel, names: Sequence[str], text: YamlText, at: tuple[str, ...]) -> dict[str, float]:
-    """Seconds by field name, whether they were written with `_s` or without."""
+def _measures(
+    model: BaseModel, names: Sequence[str], unit: str, text: YamlText, at: tuple[str, ...]
+) -> dict[str, float]:
+    """Durations or sizes by field name, whether they were written with the unit or without."""
     out = {}
     for name in names:
-        plain, seconds = getattr(model, name), getattr(model, f"{name}_s")
-        if plain is not None and seconds is not None:
-            raise ExperimentError(f"{text.where((*at, name))}: {name} and {name}_s are the same: write one of them")
-        if plain is not None or seconds is not None:
-            out[f"{name}_s"] = seconds if plain is None else plain
+        full = f"{name}_{unit}"
+        plain, exact = getattr(model, name), getattr(model, full)
+        if plain is not None and exact is not None:
+            raise ExperimentError(f"{text.where((*at, name))}: {name} and {full} are the same: write one of them")
+        if plain is not None or exact is not None:
+            out[full] = exact if plain is None else plain
     return out
 
 

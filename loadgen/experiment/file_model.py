@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from loadgen.experiment.arguments import Part, parse_arguments
 from loadgen.experiment.levels import parse_levels
 from loadgen.experiment.model import Deadlines, Difference, Experiment
-from loadgen.units import parse_duration_s
+from loadgen.units import parse_duration_s, parse_size
 
 Kind = Literal["url", "launch", "embedded", "router", "model", "switch", "request"]
 
@@ -27,6 +27,10 @@ class _Written(BaseModel):
 
 def _seconds(value: Any) -> Any:
     return parse_duration_s(value) if isinstance(value, str) else value
+
+
+def _bytes(value: Any) -> Any:
+    return parse_size(value) if isinstance(value, str) else value
 
 
 def _levels(value: Any) -> Any:
@@ -69,6 +73,12 @@ Duration = Annotated[
             ]
         }
     ),
+]
+Size = Annotated[
+    int,
+    BeforeValidator(_bytes),
+    Field(ge=0),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d"}]}),
 ]
 Arguments = Annotated[
     tuple[Part, ...],
@@ -186,6 +196,9 @@ class DeadlinesEntry(_Written):
     total_s: Duration | None = Field(default=None, description="the same in seconds")
 
 
+SIZES = ("memory_budget", "memory_margin")
+"""Fields that are sizes, without their unit: the file takes them with and without `_bytes`."""
+
 DURATIONS = ("time_budget", "wait")
 DEADLINES = tuple(name.removesuffix("_s") for name in Deadlines.model_fields)
 """Fields that are durations, without their unit: the file takes them with and without `_s`."""
@@ -208,6 +221,10 @@ _OWN: dict[str, Any] = {
     "time_budget_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "wait": (Duration | None, Field(default=None, description="how long to wait for a server that is still loading")),
     "wait_s": (Duration | None, Field(default=None, description="the same in seconds")),
+    "memory_budget": (Size | None, Field(default=None, description="memory that a server may take, such as 24GiB")),
+    "memory_budget_bytes": (Size | None, Field(default=None, description="the same in bytes")),
+    "memory_margin": (Size | None, Field(default=None, description="memory to keep free of it, such as 1GiB")),
+    "memory_margin_bytes": (Size | None, Field(default=None, description="the same in bytes")),
     "deadlines": (DeadlinesEntry, Field(default=DeadlinesEntry(), description="when a request is given up")),
     "under_test": (
         tuple[Difference, ...],

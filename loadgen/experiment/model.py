@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from loadgen.experiment.cpus import cpu_set
+from loadgen.experiment.memory_source import parse_memory_source
 
 EMBEDDED = "embedded"
 """The program name that stands for the server in the package xllamacpp."""
@@ -192,6 +193,24 @@ class Experiment(_Frozen):
     )
     drift_check: bool = Field(default=True, description="repeat the first trial at the end")
     aa: bool = Field(default=False, description="a comparison of a variant with itself: equal variants are meant")
+    memory_source: str | None = Field(
+        default=None,
+        description="where memory and power are read: auto (also null), none, process, nvidia, amd, apple, an "
+        "exporter's address (http://HOST:PORT/metrics#METRIC=UNIT), or command:PROGRAM ARGUMENTS, which prints bytes",
+    )
+    memory_budget_bytes: int | None = Field(
+        default=None, gt=0, description="memory that a server may take; null: what the device has"
+    )
+    memory_margin_bytes: int | None = Field(
+        default=None, ge=0, description="memory to keep free of the budget; null: the larger of 1 GiB and 5 %"
+    )
+
+    @field_validator("memory_source")
+    @classmethod
+    def _source(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_memory_source(text)
+        return text
 
     @model_validator(mode="after")
     def _consistent(self) -> "Experiment":

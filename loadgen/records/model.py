@@ -294,3 +294,5 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     value: float | None
     reason: str | None = None
+    device: str | None = None
+    """The device that it is about (UUID where it has one); null for a process, or where the source knows only one."""
