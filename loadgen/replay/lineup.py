@@ -125,6 +125,8 @@ class Lineup:
         target = self._up.pop(name, None)
         if target is not None:
             await target.close()
+            for sample in await asyncio.to_thread(target.host_samples, run=self._writer.path.name):
+                self._writer.sample(sample)
 
     def _log_path(self, name: str) -> Path:
         """Where the next log of a variant goes; a resumed run keeps the earlier ones."""

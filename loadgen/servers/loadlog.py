@@ -24,6 +24,8 @@ _CONTEXT = "constructing llama_context"
 _MTP = re.compile(r"creating MTP draft context|implementation 'draft-mtp'")
 # The fit before loading prints the same lines about a model that it never loads.
 _FIT_ENDS = "common_fit_params: "
+_LOADING = re.compile(r"load_model: loading model\b|main: loading model\b")
+_LOADED = ": model loaded"
 _OTHER_PROGRAM = ("alloc_compute_meta", "clip_ctx", "clip_model_loader")
 """The image encoder prints a compute buffer of its own."""
 
@@ -69,6 +71,10 @@ class _Context:
 def read_ledger(text: str, port: int | None = None) -> list[Component]:
     """The memory ledger of one server: what each device holds for which purpose, in the order of the log.
 
+    Of a log that tells of several starts, or of a server that was put to sleep and woken, the last load counts. What is
+    reserved again while the server works takes the place of the old buffer where there is one context; with a draft's
+    beside it, the log doesn't say whose buffer it is, so the one of the load stands.
+
     Components are `model`, `kv`, `kv_swa`, `recurrent_state` (with its rows a slot), `compute` and `output`; the same
     with `draft_` for a draft model and its context, with `mtp_` for a draft context of MTP heads. What could not be
     read is left out.
@@ -78,13 +84,19 @@ def read_ledger(text: str, port: int | None = None) -> list[Component]:
         port: Of a router's log, only the lines of the server on this port.
     """
     contexts: list[_Context] = [_Context()]
-    is_mtp = False
-    for line in _lines(text, port):
-        is_mtp = is_mtp or _MTP.search(line) is not None
-        if _FIT_ENDS in line:
+    is_mtp = is_loaded = False
+    for line in lines_of(text.splitlines(), port):
+        if _LOADING.search(line):
+            contexts, is_mtp, is_loaded = [_Context()], False, False
+        elif _FIT_ENDS in line:
             contexts = [_Context()]
-        else:
+        elif _LOADED in line:
+            is_loaded = True
+        elif not is_loaded:
+            is_mtp = is_mtp or _MTP.search(line) is not None
             _read(line, contexts)
+        elif len(contexts) == 1:
+            _reserve_again(line, contexts[0])
     return _components(contexts, is_mtp)
 
 
@@ -92,7 +104,7 @@ def read_facts(text: str, port: int | None = None) -> LoadFacts:
     """How the server was set up. `port` as in `read_ledger`."""
     slots = context = unified = None
     speculation: dict[str, None] = {}
-    for line in _lines(text, port):
+    for line in lines_of(text.splitlines(), port):
         if found := _SLOTS.search(line):
             slots, context, unified = int(found.group(1)), int(found.group(2)), found.group(3) == "true"
             speculation.clear()
@@ -101,8 +113,9 @@ def read_facts(text: str, port: int | None = None) -> LoadFacts:
     return LoadFacts(slots=slots, context_per_slot=context, kv_unified=unified, speculation=tuple(speculation))
 
 
-def _lines(text: str, port: int | None) -> Iterable[str]:
-    for line in text.splitlines():
+def lines_of(lines: Iterable[str], port: int | None) -> Iterable[str]:
+    """The lines without colours; of a router's log, only those of the server on `port`."""
+    for line in lines:
         plain = _COLOUR.sub("", line)
         if port is not None:
             found = _PORT.match(plain)
@@ -133,6 +146,12 @@ def _read(line: str, contexts: list[_Context]) -> None:
         current.kv = "kv_swa"
     elif found := _ROWS.search(line):
         current.rows = 1 + int(found.group(1) or 0)
+
+
+def _reserve_again(line: str, context: _Context) -> None:
+    found = _BUFFER.search(line)
+    if found is not None and found.group(3) in ("compute", "output") and found.group(1) not in _OTHER_PROGRAM:
+        context.add(found.group(3), found.group(2), float(found.group(4)))
 
 
 def _components(contexts: list[_Context], is_mtp: bool) -> list[Component]:

@@ -23,9 +23,10 @@ from loadgen.experiment.model import (
     UrlVariant,
     Variant,
 )
-from loadgen.records.model import Component, ServerFacts, ServerStart
+from loadgen.records.model import Component, Sample, ServerFacts, ServerStart
 from loadgen.servers.discovery import local_command
 from loadgen.servers.gateway import swap_model
+from loadgen.servers.host_use import read_host_use, samples_of
 from loadgen.servers.launch import LaunchedServer, launch
 from loadgen.servers.lease import Lease
 from loadgen.servers.loadlog import read_ledger
@@ -34,6 +35,7 @@ from loadgen.servers.preflight import probe_drafts, read_facts
 from loadgen.servers.router import load_preset
 from loadgen.servers.switch import run_switch
 from loadgen.servers.verify import verify
+from loadgen.units import s_to_ns
 
 LOG_BYTES = 1 << 20
 """How much of a log is read for the memory ledger: everything that a server prints while loading, with room."""
@@ -48,6 +50,8 @@ class Target:
         self.server = server
         self.lease = Lease(control=Control(transport))
         self.facts: ServerFacts | None = None
+        # Times in the log count from here.
+        self._began_ns = time.monotonic_ns() - s_to_ns(server.ready_s) if server is not None else None
 
     @property
     def control(self) -> Control:
@@ -102,6 +106,20 @@ class Target:
         """Memory by component as the load log shows it; empty for a server that ran already."""
         log = self.log()
         return read_ledger(log) if log is not None else []
+
+    def host_samples(self, *, run: str) -> list[Sample]:
+        """What our server's log told of host memory while it worked; none for a server that isn't ours.
+
+        Reads the whole log: call it in a thread, when the server's block is over.
+        """
+        if self.server is None or self._began_ns is None:
+            return []
+        try:
+            with self.server.log_path.open(encoding="utf-8", errors="replace") as log:
+                use = read_host_use(log)
+        except OSError:
+            return []
+        return samples_of(use, run=run, variant=self.variant.name, began_ns=self._began_ns, now_ns=time.monotonic_ns())
 
     def describe(self, *, run: str, round_: int) -> ServerStart:
         """The record of this start."""

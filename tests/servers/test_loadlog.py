@@ -140,6 +140,30 @@ def test_what_the_fit_prints_before_loading_is_no_memory() -> None:
     assert read_ledger(TWO_GPUS_WITH_DRAFT + end + SWA) == read_ledger(SWA)
 
 
+WORKING = """
+srv          init: model loaded
+sched_reserve:        CUDA0 compute buffer size =   300.00 MiB
+"""
+
+
+def test_what_is_reserved_while_the_server_works_is_attributed_where_it_can_be() -> None:
+    """With one context it takes the old buffer's place; with a draft's beside it, the buffers of the load stand."""
+    alone = TWO_GPUS_WITH_DRAFT.partition("common_speculative")[0]
+    changed = [
+        ("compute", "CUDA0", 300.0) if row[:2] == ("compute", "CUDA0") else row for row in _figures(read_ledger(alone))
+    ]
+    assert _figures(read_ledger(alone + WORKING)) == changed
+    assert changed != _figures(read_ledger(alone))
+    assert read_ledger(TWO_GPUS_WITH_DRAFT + WORKING) == read_ledger(TWO_GPUS_WITH_DRAFT)
+
+
+def test_of_several_starts_in_one_log_the_last_counts() -> None:
+    """A unit that was restarted, or a server that slept, is not two servers."""
+    loading = "srv    load_model: loading model '/m/model.gguf'\n"
+    text = loading + TWO_GPUS_WITH_DRAFT + WORKING + loading + SWA + "main: model loaded\n"
+    assert read_ledger(text) == read_ledger(SWA)
+
+
 @pytest.mark.live
 @pytest.mark.parametrize("slots", [1, 4, 8])
 @pytest.mark.parametrize("n_max", [None, 3, 7])
