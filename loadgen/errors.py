@@ -3,6 +3,7 @@
     LoadgenError                     exit 1   our own fault: a bug
     ├── UsageError                   exit 2   what was asked can't be done as asked
     │   ├── ExperimentError                   an option or an experiment file is wrong
+    │   ├── GgufError                         a model file can't be read, or is none
     │   ├── WorkloadError                     a profile or a session file is wrong, or doesn't fit the server
     │   └── RunFolderError                    a run folder can't be written, or isn't one
     ├── TargetError                  exit 3   the server under test
@@ -35,6 +36,10 @@ class UsageError(LoadgenError):
 
 class ExperimentError(UsageError):
     """An option or a field of the experiment is wrong."""
+
+
+class GgufError(UsageError):
+    """A model file can't be read, is no GGUF file, or lacks a part."""
 
 
 class WorkloadError(UsageError):

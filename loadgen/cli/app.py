@@ -5,7 +5,7 @@ import sys
 import typer
 
 from loadgen import __version__
-from loadgen.cli import ab, demo, doctor, init, report, rerun, schema, sweep
+from loadgen.cli import ab, demo, doctor, init, memory, report, rerun, schema, sweep
 from loadgen.errors import LoadgenError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command(name="sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
 app.command(name="init", epilog=init.EXAMPLES)(init.init)
 app.command(name="schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
+app.command(name="memory", epilog=memory.EXAMPLES, context_settings=_NO_SEPARATOR)(memory.memory)
 app.command(name="rerun", epilog=rerun.EXAMPLES)(rerun.rerun)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 

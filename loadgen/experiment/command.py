@@ -45,11 +45,12 @@ class Command:
     @property
     def longest_draft(self) -> int | None:
         """The most tokens that one draft may hold; null where a type is unknown or a value is no number."""
-        longest = [self._longest(kind) for kind in self.speculation.types]
+        longest = [self.longest_of(kind) for kind in self.speculation.types]
         known = [length for length in longest if length is not None]
         return max(known) if known and len(known) == len(longest) else None
 
-    def _longest(self, kind: str) -> int | None:
+    def longest_of(self, kind: str) -> int | None:
+        """The same of one type."""
         if kind.startswith("draft-"):
             n_max = self.speculation.n_max
             return _DEFAULT_N_MAX if n_max is None else n_max
