@@ -56,6 +56,11 @@ def mib_to_bytes(mib: float) -> int:
     return round(mib * BYTES_PER_MIB)
 
 
+def kib_to_bytes(kib: int) -> int:
+    """KiB, as Linux's `/proc` tells them (it writes kB), to bytes."""
+    return kib * 1024
+
+
 def bytes_to_mib(count: float) -> float:
     """Bytes to MiB."""
     return count / BYTES_PER_MIB

@@ -8,7 +8,12 @@ from prometheus_client.samples import Sample
 
 
 def read_metrics(body: bytes) -> dict[str, float] | None:
-    """Samples by name, labelled ones as `name{label="value"}`; None where the body holds none (HTML, JSON, empty).
+    """Samples by name, labelled ones as `name{label="value"}`; None where the body holds none (HTML, JSON, empty)."""
+    return {_key(sample): sample.value for sample in read_samples(body)} or None
+
+
+def read_samples(body: bytes) -> list[Sample]:
+    """Samples with their labels, in their order; none where the body holds none (HTML, JSON, empty).
 
     Lines that can't be read and values that aren't finite are left out. A page that was wrapped into one JSON string,
     as some llama-server builds do, is unwrapped.
@@ -17,14 +22,10 @@ def read_metrics(body: bytes) -> dict[str, float] | None:
     if text.startswith('"'):
         text = _unwrapped(body)
     if text.startswith(("<", "{", "[")):
-        return None
-    values: dict[str, float] = {}
-    for line in text.splitlines():
-        # Line by line, because the parser gives up a whole page for one line that it can't read.
-        sample = _sample(line) if line and not line.startswith("#") else None
-        if sample is not None and math.isfinite(sample.value):
-            values[_key(sample)] = sample.value
-    return values or None
+        return []
+    # Line by line, because the parser gives up a whole page for one line that it can't read.
+    found = (_sample(line) for line in text.splitlines() if line and not line.startswith("#"))
+    return [sample for sample in found if sample is not None and math.isfinite(sample.value)]
 
 
 def _unwrapped(body: bytes) -> str:

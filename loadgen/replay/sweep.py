@@ -26,10 +26,11 @@ from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, 
 from loadgen.replay.repertoire import choose, recorded, unchanged
 from loadgen.replay.roll import Roll
 from loadgen.replay.trial import Trial
+from loadgen.replay.watched import server_pid, watched
 from loadgen.servers.descriptors import make_room
 from loadgen.servers.target import Target
 from loadgen.telemetry.host import describe
-from loadgen.telemetry.sampler import MemorySampler
+from loadgen.telemetry.watch import MemoryWatch
 from loadgen.units import ns_to_s
 from loadgen.workload.draws import start_turns
 from loadgen.workload.session import Workload
@@ -83,6 +84,13 @@ class Sweep:
         names = [variant.name for variant in experiment.variants]
         self._roll = Roll(names, experiment.baseline, say=self._say, note=observer.note)
         self._open_s = 0.0
+        self._watch = MemoryWatch(
+            experiment.memory_source,
+            run=self._run,
+            sink=writer.sample,
+            note=observer.note,
+            withheld=experiment.api_key_env,
+        )
 
     async def run(self) -> Ending:
         """Run everything. Raises `LoadgenError`s of setting up; whatever happens later is in the returned ending."""
@@ -92,6 +100,7 @@ class Sweep:
         except RunInterruptedError:
             ending = Ending("interrupted", None)
         finally:
+            self._watch.close()
             await self._lineup.close()
         self._say(ending.what, ending.detail)
         return ending
@@ -205,6 +214,8 @@ class Sweep:
             self._roll.failed_check(target.variant.name, reason)
 
     async def _open(self, name: str, *, round_: int) -> Target:
+        variant = next(one for one in self._experiment.variants if one.name == name)
+        await self._watch.before(watched(variant))
         target = await self._lineup.open(name, round_=round_)
         self._inspection.unchanged(target)
         return target
@@ -269,12 +280,7 @@ class Sweep:
         if self._script is None:
             raise RuntimeError("trials run after the workload is chosen")
         self._observer.trial_started(planned)
-        name = target.variant.name
-        sampler = (
-            MemorySampler(target.pid, run=self._run, variant=name, sink=self._writer.sample)
-            if target.pid is not None
-            else None
-        )
+        server, pid = watched(target.variant), server_pid(target)
         trial = Trial(
             run_id=self._run,
             planned=planned,
@@ -283,13 +289,11 @@ class Sweep:
             bench=bench_of(target, self._experiment, self._request_ended),
             interrupted=self._interrupted,
         )
-        if sampler is not None:
-            sampler.start(planned.trial)
+        self._watch.begin(planned.trial, server, pid)
         try:
             record = await trial.run()
         finally:
-            if sampler is not None:
-                await sampler.stop()
+            await self._watch.pause()
         self._writer.trial(record)
         self._observer.trial_ended(record)
         return record

@@ -8,6 +8,17 @@ from loadgen.client.endpoint import Endpoint
 
 def local_command(endpoint: Endpoint) -> list[str] | None:
     """The arguments of the local process that listens at `endpoint`; null where it isn't local or can't be seen."""
+    pid = local_pid(endpoint)
+    if pid is None:
+        return None
+    try:
+        return psutil.Process(pid).cmdline() or None
+    except psutil.Error:
+        return None
+
+
+def local_pid(endpoint: Endpoint) -> int | None:
+    """The local process that listens at `endpoint`; null where it isn't local or can't be seen."""
     if not endpoint.is_loopback:
         return None
     try:
@@ -17,10 +28,8 @@ def local_command(endpoint: Endpoint) -> list[str] | None:
     for connection in connections:
         port = getattr(connection.laddr, "port", None)
         if connection.status == psutil.CONN_LISTEN and port == endpoint.port and connection.pid is not None:
-            try:
-                return psutil.Process(connection.pid).cmdline() or None
-            except psutil.Error:
-                return None
+            pid: int = connection.pid
+            return pid
     return None
 
 

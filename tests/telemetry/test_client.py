@@ -1,16 +1,10 @@
-"""What our own process and the server's memory look like from here."""
+"""How our own process does, and what machine it runs on."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 
-from loadgen.records.model import Sample
 from loadgen.telemetry.client_lag import LagProbe
 from loadgen.telemetry.host import describe
-from loadgen.telemetry.process_memory import ProcessMemory
-from loadgen.telemetry.sampler import MemorySampler
 
 BLOCKED_S = 0.3
 
@@ -45,40 +39,6 @@ async def test_a_probe_that_saw_nothing_says_nothing() -> None:
     probe.start()
     reading = probe.stop(stamps="user", receive_lags_ns=[])
     assert (reading.lag_samples, reading.lag_p50_ns, reading.lag_max_ns) == (0, None, None)
-
-
-def test_our_own_memory_is_seen() -> None:
-    """A process that runs has resident bytes and no reason."""
-    value, reason = ProcessMemory(os.getpid()).resident_bytes()
-    assert value is not None
-    assert value > 1 << 20
-    assert reason is None
-
-
-def test_an_ended_process_has_no_memory_but_a_reason() -> None:
-    """What can't be read is null with a reason, never 0."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as child:
-        child.wait()
-    assert ProcessMemory(child.pid).resident_bytes() == (None, "the process has ended")
-
-
-async def test_the_sampler_reads_at_once_and_stops() -> None:
-    """Even a trial shorter than the period has a sample, and none comes after the stop."""
-    samples: list[Sample] = []
-    taken = asyncio.Event()
-
-    def keep(sample: Sample) -> None:
-        samples.append(sample)
-        taken.set()
-
-    sampler = MemorySampler(os.getpid(), run="run", variant="off", sink=keep)
-    sampler.start("r1-off-c1")
-    await taken.wait()
-    await sampler.stop()
-    await sampler.stop()
-    assert [(one.trial, one.variant, one.source, one.name) for one in samples] == [
-        ("r1-off-c1", "off", "process", "rss_bytes")
-    ]
 
 
 def test_the_host_is_described_without_zeros() -> None:
