@@ -39,6 +39,11 @@ class Evidence:
         return set(self.variants) if self.baseline in self.failed else set(self.failed)
 
     @property
+    def unsafe(self) -> set[str]:
+        """The variants that leave less memory than was asked for: never kept, whatever their speed."""
+        return {entry["variant"] for entry in self.memory if entry["safety"] == "unsafe"}
+
+    @property
     def standing(self) -> list[Comparison]:
         """The comparisons that aren't void."""
         return [c for c in self.comparisons if c.variant not in self.void]

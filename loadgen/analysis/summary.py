@@ -11,7 +11,7 @@ from loadgen.analysis.course import course, given_up
 from loadgen.analysis.diagnostic import Diagnostic, diagnostics
 from loadgen.analysis.drift import drift, drift_warning
 from loadgen.analysis.evidence import Evidence
-from loadgen.analysis.memory import memory
+from loadgen.analysis.memory import memories
 from loadgen.analysis.output_check import output_check_summary
 from loadgen.analysis.server_differences import server_differences
 from loadgen.analysis.setup import setup
@@ -49,7 +49,7 @@ def summarise(run: Run) -> dict[str, Any]:
         comparisons=compared,
         crossovers=pairs.crossovers(compared),
         cells=[_cell_entry(key, trials, valid[key], off=key[0] in off) for key, trials in tried.items()],
-        memory=[memory(name, run.starts, run.samples) for name in names],
+        memory=memories(run, names, baseline, valid),
         noise=noise,
         output_check=output_check_summary(run),
         check_asked=experiment.get("check_output", "off") != "off",

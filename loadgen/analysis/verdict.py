@@ -8,6 +8,7 @@ from loadgen.analysis.comparison_text import crossing, overhead, settled, unreso
 from loadgen.analysis.diagnostic import Diagnostic
 from loadgen.analysis.evidence import Evidence
 from loadgen.analysis.false_alarm import false_alarms
+from loadgen.analysis.memory_text import growing, unanswered, unsafe
 from loadgen.analysis.wording import agents, count
 
 
@@ -15,9 +16,10 @@ def verdict(evidence: Evidence) -> dict[str, Any]:
     """`says` and `does_not_answer`, two lists of sentences, and both as one `text`.
 
     `agents` is null: no operating concurrency was asked for. So is `keep`, but in a comparison of a variant with
-    itself: that keeps the baseline. A variant whose output check failed has no sentence on its speed.
+    itself: that keeps the baseline, unless it is unsafe. A variant whose output check failed has no sentence on its
+    speed.
     """
-    says = [*_failures(evidence), *_given_up(evidence)]
+    says = [*_failures(evidence), *_given_up(evidence), *unsafe(evidence.memory), *growing(evidence.memory)]
     open_questions: list[str] = []
     if evidence.aa:
         standing = evidence.standing
@@ -34,7 +36,7 @@ def verdict(evidence: Evidence) -> dict[str, Any]:
     open_questions += _never_answered(evidence)
     return {
         "agents": None,
-        "keep": evidence.baseline if evidence.aa and not evidence.void else None,
+        "keep": evidence.baseline if evidence.aa and evidence.baseline not in evidence.void | evidence.unsafe else None,
         "says": says,
         "does_not_answer": open_questions,
         "text": " ".join(says + open_questions),
@@ -115,8 +117,7 @@ def _never_answered(evidence: Evidence) -> list[str]:
         out.append(f"More than {agents(most)}: nothing was extrapolated.")
     out += _unchecked(evidence)
     out.append("Whether the answers are as good: their quality was not measured.")
-    if any(entry["safety"] == "unknown" for entry in evidence.memory):
-        out.append("Whether memory suffices: no budget was given to hold it against.")
+    out += unanswered(evidence.memory)
     if evidence.random_weights:
         out.append("How a real model does: these weights are random and acceptance was set.")
     return out

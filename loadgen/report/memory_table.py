@@ -1,47 +1,67 @@
-"""Memory of the variants, as their servers' load logs show it."""
+"""Memory of the variants: what their servers' logs attribute, what was watched, and what differs."""
 
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from loadgen.analysis.slots_worth import HOST_SIDE
+from loadgen.report.energy_lines import energy_lines
 from loadgen.report.lines import print_hanging
-from loadgen.report.numbers import mebibytes
+from loadgen.report.memory_use_lines import host_text, use_lines
+from loadgen.report.numbers import mebibytes, significant
 
 
 def print_memory(summary: dict[str, Any], console: Console) -> None:
-    """Print the ledgers: one entry a variant, then what differs from the baseline; nothing where no log was read."""
-    lines = memory_lines(summary)
-    if lines:
-        console.print()
-        console.print(Text("Memory by the load log", style="bold"))
-    for line in lines:
-        print_hanging(console, "  - ", line)
+    """Print ledgers, use and differences, then energy; nothing where there is nothing to say."""
+    for title, lines in (("Memory", memory_lines(summary)), ("Energy", energy_lines(summary))):
+        if lines:
+            console.print()
+            console.print(Text(title, style="bold"))
+        for line in lines:
+            print_hanging(console, "  - ", line)
 
 
 def memory_lines(summary: dict[str, Any]) -> list[str]:
-    """One line a variant, then one that names what differs from the baseline."""
-    ledgers = {entry["variant"]: totals(entry["ledger"]) for entry in summary["memory"] if entry["ledger"]}
-    if not ledgers:
-        return []
-    rows = {entry["variant"]: _rows(entry["ledger"]) for entry in summary["memory"]}
+    """The ledger and the use of each variant, then what differs from the baseline."""
     lines = []
     for entry in summary["memory"]:
-        ledger = ledgers.get(entry["variant"])
-        if ledger is None:
-            continue
-        parts = [f"{name.replace('_', ' ')} {mebibytes(size)}" for name, size in ledger.items()]
-        peak = entry["peak_bytes"]
-        seen = f"; process at most {mebibytes(peak)}" if peak is not None else ""
-        lines.append(f"{entry['variant']}: {mebibytes(sum(ledger.values()))} = {' + '.join(parts)}{seen}")
-    baseline = summary["run"]["baseline"]
-    for variant, ledger in ledgers.items():
-        if variant != baseline and baseline in ledgers:
-            lines.append(f"{variant} − {baseline}: {_difference(ledger, ledgers[baseline])}")
-            grown = _recurrent(ledger, ledgers[baseline], rows.get(variant))
-            if grown:
-                lines.append(grown)
+        lines += [*_ledger_lines(entry), *use_lines(entry)]
+    baseline = next((entry for entry in summary["memory"] if entry["variant"] == summary["run"]["baseline"]), None)
+    if baseline is None or not baseline["ledger"]:
+        return lines
+    for entry in summary["memory"]:
+        if entry is not baseline and entry["ledger"]:
+            lines += _difference_lines(entry, baseline)
     return lines
+
+
+def _ledger_lines(entry: dict[str, Any]) -> list[str]:
+    loaded = _loaded(entry)
+    host = host_text(entry["ledger"])
+    if not loaded:
+        return []
+    parts = " + ".join(f"{name.replace('_', ' ')} {mebibytes(size)}" for name, size in loaded.items())
+    told = {line["source"] for line in entry["ledger"]}
+    source = " predicted from the GGUF" if told == {"gguf"} else ""
+    text = f"{entry['variant']}: {mebibytes(sum(loaded.values()))}{source} = {parts}"
+    return [f"{text}; beside it {host}" if host else text]
+
+
+def _loaded(entry: dict[str, Any]) -> dict[str, int]:
+    return totals([line for line in entry["ledger"] if line["component"] not in HOST_SIDE])
+
+
+def _difference_lines(entry: dict[str, Any], base: dict[str, Any]) -> list[str]:
+    """What differs, in slots too, and the multiplication behind recurrent state."""
+    ledger, before = _loaded(entry), _loaded(base)
+    text = f"{entry['variant']} − {base['variant']}: {_difference(ledger, before)}"
+    if entry["slots_worth"] is not None:
+        number = significant(abs(entry["slots_worth"]))
+        what = f"would buy {number} more" if entry["slots_worth"] >= 0 else f"is the memory of {number}"
+        text += f"; that {what} slots of {base['variant']}, {mebibytes(base['slot_bytes'])} each at its context"
+    grown = _recurrent(ledger, before, _rows(entry["ledger"]))
+    return [text, grown] if grown else [text]
 
 
 def totals(ledger: list[dict[str, Any]]) -> dict[str, int]:

@@ -36,7 +36,7 @@ _UNDERFLOW_MIB = 1 << 40
 
 @dataclass(frozen=True)
 class HostReading:
-    """What prompt cache and checkpoints held `log_s` seconds after the process began; null where no times are printed."""
+    """What prompt cache and checkpoints held, `log_s` seconds after the process began (null: the log has no times)."""
 
     log_s: float | None
     prompt_cache_bytes: int
@@ -175,8 +175,16 @@ def _checkpoint(state: _State, slot: int, number: int, size: int) -> None:
 def _balance(device: str, figures: str) -> Balance | None:
     if found := _DEVICE_ROW.match(figures):
         total, free, own, model, context, compute, rest = (int(figure) for figure in found.groups())
-        unaccounted = mib_to_bytes(rest) if rest < _UNDERFLOW_MIB else None
-        return Balance(device, *(mib_to_bytes(mib) for mib in (total, free, own, model, context, compute)), unaccounted)
+        return Balance(
+            device=device,
+            total_bytes=mib_to_bytes(total),
+            free_bytes=mib_to_bytes(free),
+            self_bytes=mib_to_bytes(own),
+            model_bytes=mib_to_bytes(model),
+            context_bytes=mib_to_bytes(context),
+            compute_bytes=mib_to_bytes(compute),
+            unaccounted_bytes=mib_to_bytes(rest) if rest < _UNDERFLOW_MIB else None,
+        )
     if found := _HOST_ROW.match(figures):
         own, model, context, compute = (mib_to_bytes(int(figure)) for figure in found.groups())
         return Balance(device, None, None, own, model, context, compute, None)

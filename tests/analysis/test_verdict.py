@@ -221,3 +221,55 @@ def test_a_variant_against_itself_gives_false_alarms_and_no_advice() -> None:
     assert short["says"][1].endswith("1.01 times the tasks per hour of off (1 round).")
     failed = _verdict(pairs, aa=True, output_check=[_checked("off", "failed", "r")])
     assert (failed["keep"], failed["says"][1]) == (None, "No trial was measured.")
+
+
+def _remembered(variant: str, **known: Any) -> dict[str, Any]:
+    gib = 1 << 30
+    plain: dict[str, Any] = {
+        "variant": variant, "safety": "safe", "safety_reason": None, "budget_bytes": 24 * gib, "margin_bytes": 4 * gib,
+        "margin_asked_bytes": gib, "leak": False, "growth_less": None, "watched_s": 3600.0,
+    }  # fmt: skip
+    return {**plain, **known}
+
+
+def test_an_unsafe_variant_is_never_kept() -> None:
+    """It is said before its speed, and a baseline that is unsafe isn't kept either; safe ones need no sentence."""
+    unsafe = _remembered("mtp", safety="unsafe", margin_bytes=-(100 << 20))
+    found = _verdict({("mtp", 4): _PAYS}, memory=[_remembered("off"), unsafe])
+    assert found["keep"] is None
+    assert found["says"][0] == (
+        "mtp is unsafe in memory, whatever its speed: −100 MiB of 24,576 MiB are left at its peak, and 1,024 MiB were "
+        "asked for."
+    )
+    assert not any("emory" in text for text in found["does_not_answer"])
+    pairs = {("off-again", 1): {1: 0.01, 2: -0.02, 3: 0.01}}
+    assert _verdict(pairs, aa=True, memory=[_remembered("off"), _remembered("off-again")])["keep"] == "off"
+    short = _remembered("off", safety="unsafe", safety_reason="GPU-b alone has less left than asked for")
+    kept = _verdict(pairs, aa=True, memory=[short, _remembered("off-again")])
+    assert kept["keep"] is None
+    assert kept["says"][0].endswith("were asked for; GPU-b alone has less left than asked for.")
+
+
+def test_a_leak_is_said_with_its_interval() -> None:
+    """And beyond what it was found."""
+    rate = {"value": 200 << 20, "low": 150 << 20, "high": 250 << 20}
+    leaking = _remembered("mtp", leak=True, growth_bytes_per_hour=rate, growth_less="prompt cache and checkpoints")
+    assert _verdict({("mtp", 4): _PAYS}, memory=[leaking])["says"][0] == (
+        "Memory of mtp keeps growing beyond its prompt cache and checkpoints, by 200 MiB an hour (95 % interval "
+        "150 MiB to 250 MiB): it leaks."
+    )
+
+
+def test_memory_that_cannot_be_told_is_an_open_question_with_its_reason() -> None:
+    """For all variants without names, else for whom; nothing about growth where nothing was watched."""
+    blind = {"safety": "unknown", "safety_reason": "no memory was seen", "leak": None, "watched_s": None}
+    every = _verdict({("mtp", 4): _PAYS}, memory=[_remembered("off", **blind), _remembered("mtp", **blind)])
+    assert "Whether memory suffices: no memory was seen." in every["does_not_answer"]
+    assert not any("growing" in text for text in every["does_not_answer"])
+    short = _remembered("mtp", leak=None, watched_s=21.34)
+    some = _verdict({("mtp", 4): _PAYS}, memory=[_remembered("off", **blind), short])["does_not_answer"]
+    assert "Whether memory suffices for off: no memory was seen." in some
+    assert (
+        "Whether memory keeps growing for mtp: 21.3 s of a server at work are too short, or too unsteady, to tell."
+        in some
+    )

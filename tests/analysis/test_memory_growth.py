@@ -1,0 +1,144 @@
+"""Rules of growth: a leak raises the alarm, what grows to a limit or only wavers doesn't."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from loadgen.analysis.intervals import Estimate
+from loadgen.analysis.memory_growth import Growth, growth, leaks, lives, without
+from loadgen.analysis.memory_series import Point
+
+MIB = 1 << 20
+GIB = 1 << 30
+PERIOD_S = 2
+HOUR_S = 3600
+
+
+def points(
+    seconds: int, value: Callable[[float], float], *, begin: float = 0.0, trial: str | None = "t"
+) -> list[Point]:
+    """A reading every two seconds."""
+    times = range(0, seconds, PERIOD_S)
+    return [Point(round((begin + at) * 1e9), value(at), trial) for at in times]
+
+
+def flat(seconds: int, mib: float, *, begin: float, trial: str) -> list[Point]:
+    """Readings that don't move."""
+    return points(seconds, lambda _: mib * MIB, begin=begin, trial=trial)
+
+
+def alarm(process: list[Point], *, allowance: float | None = 0.0) -> bool | None:
+    """Whether one process leaks."""
+    found = growth([process], {"t": 4})
+    return leaks(found, peak=max(point.value for point in process), allowance=allowance)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_leak_raises_the_alarm_and_noise_of_the_same_length_does_not(seed: int) -> None:
+    """Half an hour, noise of 8 MiB on 4 GiB: 200 MiB an hour leak, with the very same noise and none it is steady."""
+    noise = random.Random(seed)  # noqa: S311 - reproducible noise, no secret
+    wavering = {at: 4 * GIB + noise.gauss(0, 8 * MIB) for at in range(0, 1800, PERIOD_S)}
+    steady = points(1800, lambda at: wavering[int(at)])
+    leaking = points(1800, lambda at: wavering[int(at)] + 200 * MIB * at / HOUR_S)
+    assert (alarm(steady), alarm(leaking)) == (False, True)
+
+
+def test_the_slope_of_a_straight_line_is_exact() -> None:
+    """1 MiB a second is 3600 MiB an hour, without an error: the interval is the value."""
+    found = growth([points(600, lambda at: at * MIB)], {"t": 1})
+    for bound in (found.per_hour.value, found.per_hour.low, found.per_hour.high):
+        assert bound == pytest.approx(3600 * MIB)
+    assert (found.per_hour.n, found.watched_s) == (6, 398.0)
+
+
+def test_the_first_fill_is_no_leak() -> None:
+    """What a server reaches within the first third of its time, and then holds, is its size."""
+    assert alarm(points(3600, lambda at: min(at, 1190) * MIB)) is False
+    assert alarm(points(3600, lambda at: at * MIB)) is True
+
+
+def test_more_agents_are_no_leak() -> None:
+    """Each concurrency writes to more slots than the one before: they are compared only with their equals."""
+    one = [
+        point
+        for number, level in enumerate((1, 2, 4, 8))
+        for point in flat(900, level * 100.0, begin=900 * number, trial=f"n{level}")
+    ]
+    found = growth([one], {f"n{level}": level for level in (1, 2, 4, 8)})
+    assert (found.per_hour.value, leaks(found, peak=800 * MIB, allowance=0)) == (0.0, False)
+
+
+def test_equal_trials_of_a_server_that_runs_on_are_compared_between_rounds() -> None:
+    """A server that adds 10 MiB a round, and none within, leaks: 10 MiB in 200 s are 180 MiB an hour."""
+    rounds = [
+        point for number in range(12) for point in flat(200, number * 10.0, begin=200 * number, trial=f"r{number}")
+    ]
+    found = growth([rounds], {f"r{number}": 4 for number in range(12)})
+    assert found.per_hour.value == pytest.approx(180 * MIB, rel=0.02)
+    assert leaks(found, peak=120 * MIB, allowance=0) is True
+
+
+def test_servers_that_are_started_anew_are_judged_within_their_lives() -> None:
+    """Each start begins from its own size, and the last one being larger is no growth."""
+    sizes = (900.0, 1000.0, 1100.0)
+    series = [
+        point for number, size in enumerate(sizes) for point in flat(600, size, begin=1000 * number, trial=f"r{number}")
+    ]
+    processes = lives(series, [round(-1e9), round(999e9), round(1999e9)])
+    assert [len(one) for one in processes] == [300, 300, 300]
+    found = growth(processes, {f"r{number}": 4 for number in range(3)})
+    assert found.per_hour.value == 0.0
+
+
+def test_what_caches_are_said_to_hold_is_taken_out() -> None:
+    """A cache that fills by 1 MiB a second and is told of leaves nothing that grows."""
+    life = points(3600, lambda at: (100 + at) * MIB)
+    held = points(3600, lambda at: at * MIB)
+    assert {point.value for point in without(life, held)} == {100.0 * MIB}
+    assert without(life[:1], held[1:])[0].value == life[0].value
+    assert alarm(without(life, held)) is False
+
+
+def test_what_caches_may_hold_without_being_told_of_is_allowed_for() -> None:
+    """A cache of unknown size explains any growth, one of 8 GiB less than that; 0.6 GiB can't be told from it."""
+    life = points(1800, lambda at: at * MIB)
+    assert [alarm(life, allowance=allowance) for allowance in (None, 8 * GIB, 500 * MIB)] == [None, None, True]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "watched_s", "expected"),
+    [
+        (None, None, 3600, None),  # too few batches
+        (17, 30, 3600, True),
+        (17, 30, 1800, None),  # 8.5 MiB seen: the allocator moves as much
+        (40, 90, 1800, True),
+        (15, 30, 3600, None),
+        (-5, 15, 3600, False),
+        (-5, 15, 1800, False),
+        (-5, 15, 1200, None),  # 16 MiB an hour wouldn't stand out in 20 minutes
+        (17, 30, 36000, True),  # judged by the hour, however long it was watched
+        (8, 15, 36000, False),
+    ],
+)
+def test_the_alarm_by_its_limits(
+    low: float | None, high: float | None, watched_s: float, expected: bool | None
+) -> None:
+    """Of a peak of 1 GiB: 16 MiB an hour, in MiB below."""
+    least, most = (None if bound is None else bound * MIB for bound in (low, high))
+    found = Growth(Estimate(0.0, least, most, n=6), watched_s)
+    assert leaks(found, peak=GIB, allowance=0.0) is expected
+
+
+def test_of_a_large_server_one_percent_an_hour_counts() -> None:
+    """100 GiB that grow by 1 GiB an hour are at the limit, and by 1.1 GiB above it."""
+    for low, expected in ((1.0, None), (1.1, True)):
+        found = Growth(Estimate(0.0, low * GIB, 2 * GIB, n=6), 3600)
+        assert leaks(found, peak=100 * GIB, allowance=0.0) is expected
+
+
+def test_readings_at_one_moment_have_no_slope() -> None:
+    """Null, never 0."""
+    found = growth([points(2, lambda _: 5.0)], {})
+    assert (found.per_hour.value, found.per_hour.low) == (None, None)
+    assert growth([], {}).per_hour.value is None
