@@ -15,7 +15,10 @@ _JOINED = {"mtp_model": "model"}
 
 @dataclass(frozen=True)
 class Check:
-    """One component as predicted and as logged. `equal` is to the digit that the log prints, null for an estimate."""
+    """One component as predicted and as logged.
+
+    `equal`: to the digit that the log prints; null where it is estimated or unknown.
+    """
 
     component: str
     predicted_bytes: int | None
@@ -44,13 +47,14 @@ def check(prediction: Prediction, ledger: Sequence[Component]) -> list[Check]:
         before = predicted.get(name, 0)
         predicted[name] = None if before is None or share.bytes is None else before + share.bytes
     logged = _totals(ledger)
+    unknown = {name for name, count in predicted.items() if count is None}
     return [
         Check(
             component=name,
             predicted_bytes=predicted.get(name),
             logged_bytes=logged.get(name),
             estimated=name in estimated,
-            equal=None if name in estimated else _printed(predicted.get(name)) == _printed(logged.get(name)),
+            equal=None if name in estimated or name in unknown else _equal(predicted.get(name), logged.get(name)),
         )
         for name in dict.fromkeys((*predicted, *logged))
     ]
@@ -73,5 +77,8 @@ def _totals(ledger: Sequence[Component]) -> dict[str, int]:
     return sums
 
 
-def _printed(count: int | None) -> str | None:
-    return None if count is None else f"{bytes_to_mib(count):.{_PRINTED_DIGITS}f}"
+def _equal(predicted: int | None, logged: int | None) -> bool:
+    """Whether both are there, and a log would print them alike."""
+    if predicted is None or logged is None:
+        return False
+    return f"{bytes_to_mib(predicted):.{_PRINTED_DIGITS}f}" == f"{bytes_to_mib(logged):.{_PRINTED_DIGITS}f}"

@@ -24,7 +24,7 @@ EXAMPLES = (
 
 _LIST = "LIST"
 _MOST_NUMBERS = 64
-_LOG_CHARACTERS = 1 << 26
+_LOG_CHARACTERS = 1 << 24
 """Of a log, from its begin: buffers are printed while the server loads."""
 
 

@@ -109,7 +109,9 @@ def _checks(checks: Sequence[Check]) -> Table:
     for one in checks:
         verdict = "equal" if one.equal else "differs"
         if one.equal is None:
-            verdict = f"estimate {share(one.difference)} off" if one.difference is not None else "estimate"
+            verdict = "estimated" if one.estimated else "unknown"
+        if one.difference is not None and not one.equal:
+            verdict += f", {share(one.difference)} off"
         style = "red" if one.equal is False else ""
         table.add_row(
             _name(one.component), _mib(one.predicted_bytes), _mib(one.logged_bytes), Text(verdict, style=style)
