@@ -10,6 +10,7 @@ from loadgen.units import (
     milliwatts_to_watts,
     ns_to_s,
     parse_duration_s,
+    parse_size,
     per_hour,
 )
 
@@ -28,6 +29,36 @@ def test_other_texts_are_no_durations(text: str) -> None:
     """Anything else is refused."""
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration_s(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("24GiB", 24 << 30),
+        ("1.5 G", 3 << 29),
+        ("512m", 512 << 20),
+        ("7325 MiB", 7325 << 20),
+        ("16GB", 16_000_000_000),
+        ("100 kB", 100_000),
+        ("127600748k", 127600748 * 1024),
+        ("2T", 2 << 40),
+        (" 512 ", 512),
+        ("512B", 512),
+        ("0", 0),
+    ],
+)
+def test_sizes_are_read(text: str, expected: int) -> None:
+    """Bytes; a letter alone or with iB is binary, with B decimal."""
+    assert parse_size(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "GiB", "-1", "1e9", "1 2", "12 MiBs", "12 bits", "nan", "0x10", "[N/A]", "9" * 400]
+)
+def test_other_texts_are_no_sizes(text: str) -> None:
+    """Anything else is refused, and so is more than any machine has."""
+    with pytest.raises(ValueError, match=r"is not a size|more memory than any device has"):
+        parse_size(text)
 
 
 def test_bytes_and_nanoseconds() -> None:

@@ -81,7 +81,8 @@ def _is_whole(run: Run, rounds: int | None) -> bool:
 
 def _recorded(run: Run) -> Experiment:
     """The experiment as the manifest has it. Raises `RunFolderError` where secrets are missing from it."""
-    if _masked(run.manifest.experiment["variants"]) or _masked(run.manifest.experiment.get("body")):
+    asked = run.manifest.experiment
+    if _masked(asked["variants"]) or _masked(asked.get("body")) or MASK in (asked.get("memory_source") or ""):
         raise RunFolderError(
             "the run's arguments held keys, which are not kept: give the same command or experiment file again, "
             "with --resume and the run folder"

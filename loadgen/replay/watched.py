@@ -14,10 +14,13 @@ from loadgen.telemetry.watch import Watched
 _CHOOSING = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
 
-def watched(variant: Variant) -> Watched:
-    """The server of a variant, up or not: where it runs, and which devices its environment lets it see."""
+def watched(variant: Variant, environment: Mapping[str, str] = os.environ) -> Watched:
+    """The server of a variant, up or not: where it runs, and which devices its environment lets it see.
+
+    `environment` is ours, which servers that we start have with the variant's changes.
+    """
     if isinstance(variant, LaunchVariant):
-        variables = {**os.environ, **variant.env}
+        variables = {**environment, **variant.env}
         return Watched(variant.name, local=True, variables=_chosen(variables))
     endpoint = Endpoint.parse(variant.url)
     pid = local_pid(endpoint)

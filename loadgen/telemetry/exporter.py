@@ -16,7 +16,8 @@ from loadgen.telemetry.exporter_names import (
     EXPORTERS,
     GPUS_THERE,
     GROUP,
-    GROUP_READINGS,
+    GROUP_KINDS,
+    SERVER,
     TOTAL,
     UNIT_BYTES,
     Known,
@@ -69,7 +70,7 @@ class ExporterMemory:
             return f"the metric {self._metric}"
         names = {sample.name for sample in samples}
         found = (exporter for exporter, known in EXPORTERS.items() if names & known.keys())
-        return next(found, "process-exporter" if GROUP in names else "node_exporter")
+        return next(found, "process-exporter" if _groups(samples) else "node_exporter")
 
     def read(self) -> Sequence[Reading]:
         """One page. Raises `SourceError` where it can't be had or holds nothing that is known."""
@@ -154,11 +155,13 @@ def _device(where: Place, values: Mapping[str, float], *, parent: bool) -> list[
 
 
 def _groups(samples: Sequence[Sample]) -> list[Reading]:
-    return [
-        Reading(GROUP_READINGS[sample.labels["memtype"]], sample.value, sample.labels.get("groupname"))
-        for sample in samples
-        if sample.name == GROUP and sample.labels.get("memtype") in GROUP_READINGS
-    ]
+    """Groups of processes that are called after llama; pages shared with others in parts, where that is told."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for sample in samples:
+        if sample.name == GROUP and SERVER in sample.labels.get("groupname", ""):
+            found[sample.labels["groupname"]][sample.labels.get("memtype", "")] = sample.value
+    told = {group: next((kinds[one] for one in GROUP_KINDS if one in kinds), None) for group, kinds in found.items()}
+    return [Reading("used_bytes", value, group) for group, value in told.items() if value is not None]
 
 
 def _machine(samples: Sequence[Sample]) -> list[Reading]:

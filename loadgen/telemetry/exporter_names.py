@@ -60,7 +60,9 @@ AVAILABLE, TOTAL = "node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes
 """node_exporter's, of the whole machine."""
 GROUP = "namedprocess_namegroup_memory_bytes"
 """process-exporter's, by `groupname` and `memtype`."""
-GROUP_READINGS = {"resident": "rss_bytes", "proportionalResident": "pss_bytes"}
+GROUP_KINDS = ("proportionalResident", "resident")
+SERVER = "llama"
+"""What is in the name of a group of server processes; another group is named with a metric of one's own."""
 GPUS_THERE = "gpu_nodes_total"
 """How many GPUs AMD's exporter says that there are."""
 

@@ -42,6 +42,8 @@ def test_nobody_at_the_address(closed_port: int, command: str, tmp_path: Path) -
         (["ab", "--", "llama-server", "-m", "m.gguf"], "--spec-type"),
         (["ab", "--", "llama-server", "-m", "m.gguf", "--draft-max", "4"], "--draft-max"),
         (["ab", "--time-budget", "soon", "--", "llama-server", "--spec-type", "ngram-mod"], "--time-budget"),
+        (["sweep", "http://127.0.0.1:1", "--memory-budget", "much"], "--memory-budget: 'much' is not a size"),
+        (["sweep", "http://127.0.0.1:1", "--memory-source", "gpu"], "a memory source is auto, none"),
         (["report", "/nowhere"], "is not a run folder"),
     ],
 )

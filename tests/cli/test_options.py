@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.cli.options import parse_body, parse_levels, run_folder, seconds
+from loadgen.cli.options import parse_body, parse_levels, run_folder, seconds, size
 from loadgen.cli.sweep import url_variants
 from loadgen.errors import ExperimentError
 
@@ -69,6 +69,13 @@ def test_a_wrong_duration_names_its_option() -> None:
     """The message says which option is wrong."""
     with pytest.raises(ExperimentError, match="--time-budget: 'soon' is not a duration"):
         seconds("--time-budget", "soon")
+
+
+def test_a_wrong_size_names_its_option() -> None:
+    """The message says which option is wrong."""
+    assert size("--memory-budget", "24GiB") == 24 << 30
+    with pytest.raises(ExperimentError, match="--memory-margin: 'much' is not a size such as 24GiB"):
+        size("--memory-margin", "much")
 
 
 def test_the_run_folder_is_the_users_or_dated() -> None:

@@ -73,6 +73,9 @@ under_test: [kv]
 restart_per_level: true
 coresident: true
 drift_check: false
+memory_source: http://gpu:9400/metrics
+memory_budget: 24GiB
+memory_margin_bytes: 1000
 variants: [{name: a, url: http://h:1}, {name: b, url: http://h:2, model: 7, speculative: true}]
 """
     found = fields(text)
@@ -102,6 +105,9 @@ variants: [{name: a, url: http://h:1}, {name: b, url: http://h:2, model: 7, spec
         "restart_per_level": True,
         "coresident": True,
         "drift_check": False,
+        "memory_source": "http://gpu:9400/metrics",
+        "memory_budget_bytes": 24 << 30,
+        "memory_margin_bytes": 1000,
     }
     assert set(fields("variants: [{name: a, url: http://h}]")) == {"variants", "baseline", "under_test"}
 

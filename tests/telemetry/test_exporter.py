@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def serving(text: str, status: int = 200) -> Iterator[tuple[str, _Web]]:
         thread.join()
 
 
-def read(text: str, **options: str) -> list[Reading]:
+def read(text: str, **options: Any) -> list[Reading]:
     """What one fetched page tells."""
     with serving(text) as (url, _):
         source = ExporterMemory(f"{url}/metrics", **options)
@@ -174,8 +175,13 @@ def test_node_and_process_exporters_tell_of_the_machine_and_of_groups() -> None:
         Reading("used_bytes", 27e9, "host memory"),
         Reading("total_bytes", 67e9, "host memory"),
     ]
-    group = 'namedprocess_namegroup_memory_bytes{groupname="llama-server",memtype="resident"} 3e9\n'
-    assert read(machine + group) == [Reading("rss_bytes", 3e9, "llama-server")]
+    group = 'namedprocess_namegroup_memory_bytes{groupname="%s",memtype="%s"} %s\n'
+    others = group % ("firefox", "resident", "8e9")
+    assert len(read(machine + others)) == 2
+    ours = group % ("llama-server", "resident", "3e9") + group % ("llama-server", "virtual", "9e10")
+    assert read(machine + others + ours) == [Reading("used_bytes", 3e9, "llama-server")]
+    parts = group % ("llama-server", "proportionalResident", "2.5e9")
+    assert read(machine + ours + parts) == [Reading("used_bytes", 2.5e9, "llama-server")]
 
 
 @pytest.mark.parametrize("page", ["", "process_resident_memory_bytes 9e6\n", "<html>no</html>", '{"error": 1}'])

@@ -1,6 +1,7 @@
 """Which sources a run reads for which server, and what of them becomes samples."""
 
 import os
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -184,6 +185,18 @@ async def test_a_missing_library_is_a_null_with_a_reason(tmp_path: Path) -> None
     assert [(one.value, one.reason) for one in samples] == [
         (None, "NVIDIA's driver does not answer (the package nvidia-ml-py is not installed)")
     ]
+
+
+async def test_an_exporter_that_is_down_is_null_and_ends_nothing(tmp_path: Path) -> None:
+    """Every trial says why, the notes once."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        told = Told(f"http://127.0.0.1:{closed.getsockname()[1]}/metrics", machine(tmp_path))
+        samples = [await told.trial(name, Watched("off", local=False), None) for name in ("t1", "t2")]
+        told.watch.close()
+    assert [(one.name, one.value) for each in samples for one in each] == [("used_bytes", None)] * 2
+    assert all("the exporter can't be read" in (one.reason or "") for each in samples for one in each)
+    assert len(told.notes) == 1
 
 
 async def test_a_command_is_not_given_the_key(tmp_path: Path) -> None:

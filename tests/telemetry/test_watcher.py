@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -117,7 +117,7 @@ async def test_even_a_trial_shorter_than_a_reading_has_one() -> None:
 
 async def test_a_failing_source_is_null_for_all_that_it_read_before() -> None:
     """Its gap is seen, with the reason; it is read again, and then goes on."""
-    turns = iter(
+    turns: Iterator[Sequence[Reading] | Exception] = iter(
         [
             [Reading("used_bytes", 1, "a"), Reading("power_watts", 2, "a")],
             SourceError("it went away"),
