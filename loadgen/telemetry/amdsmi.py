@@ -8,6 +8,9 @@ from loadgen.telemetry.source import Reading, SourceError
 from loadgen.telemetry.told import identity, keys, number
 from loadgen.units import mib_to_bytes
 
+_NO_WATTS = (1 << 16) - 1
+"""All bits set in 16: some drivers have no value there, and no GPU draws as much."""
+
 
 @dataclass(frozen=True)
 class _Device:
@@ -79,7 +82,7 @@ class AmdSmiMemory:
         values = told if isinstance(told, dict) else {}
         for name in ("current_socket_power", "average_socket_power", "socket_power"):
             watts = number(values.get(name))
-            if watts is not None:
+            if watts is not None and watts < _NO_WATTS:
                 return Reading("power_watts", watts, device.key)
         return Reading("power_watts", None, device.key, "amdsmi tells N/A")
 

@@ -176,7 +176,7 @@ class AmdSmi:
         """Under one of two names."""
         if handle == 0:
             raise RuntimeError("AMDSMI_STATUS_NOT_SUPPORTED")
-        return {"current_socket_power": "N/A", "average_socket_power": 143}
+        return {"current_socket_power": 65535, "average_socket_power": 143}
 
 
 def test_na_and_numbers_side_by_side() -> None:
