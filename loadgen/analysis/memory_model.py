@@ -110,6 +110,8 @@ def _output(name: str, model: Architecture, serving: Serving) -> Share:
 
 def _cache(name: str, layers: tuple[Layer, ...], cells: int, model: Architecture, serving: Serving) -> Share:
     """Keys and values of `cells` tokens a stream (`llama_kv_cache`)."""
+    if model.has_other_caches:
+        return Share(name, None, GGUF, f"{model.name} keeps more than keys and values; how much is not known here")
     types = f"{serving.cache_type_k}, {serving.cache_type_v}"
     token = token_bytes(layers, model, serving)
     if token is None:

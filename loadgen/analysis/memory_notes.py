@@ -7,14 +7,19 @@ from loadgen.analysis.served_models import Models
 from loadgen.experiment.serving import Serving
 from loadgen.units import bytes_to_mib
 
+_NAME_LENGTH = 64
+
 
 def notes(models: Models, serving: Serving, prediction: Prediction) -> list[str]:
     """Sentences, the most important first."""
     found = [
         _no_heads(models, serving),
+        _unknown(models),
+        _uncounted(serving),
         _recurrent(models, serving),
         _logits(models, serving),
         _checkpoints(models, serving),
+        _split(models, serving),
         _fit(prediction),
     ]
     return [sentence for sentence in found if sentence is not None]
@@ -24,6 +29,20 @@ def _no_heads(models: Models, serving: Serving) -> str | None:
     if "draft-mtp" not in serving.drafts or models.drafting(serving) is not None:
         return None
     return f"This {models.target.name} model has no heads for multi-token prediction: draft-mtp can't work with it."
+
+
+def _unknown(models: Models) -> str | None:
+    named = (models.target, models.draft)
+    unknown = [model.name[:_NAME_LENGTH] for model in named if model is not None and not model.is_known]
+    if not unknown:
+        return None
+    return f"llama.cpp b11549 has no architecture {' and '.join(unknown)}: a guess by the rules of the others."
+
+
+def _uncounted(serving: Serving) -> str | None:
+    if not serving.uncounted:
+        return None
+    return f"Not counted: the models of {', '.join(serving.uncounted)}."
 
 
 def _recurrent(models: Models, serving: Serving) -> str | None:
@@ -73,6 +92,17 @@ def _checkpoints(models: Models, serving: Serving) -> str | None:
         f"Context checkpoints come on top, in host memory: up to {serving.checkpoints} a slot (--ctx-checkpoints), "
         f"each up to {_mib(state)}."
     )
+
+
+def _split(models: Models, serving: Serving) -> str:
+    text = "Held from the start is the sum over devices and host"
+    if serving.splitting:
+        return f"{text}: how {', '.join(serving.splitting)} share it out does not follow from headers."
+    embedding = models.target.embedding_bytes
+    if embedding is None:
+        return f"{text}."
+    copied = ", and a copy of it goes to the device as the output layer" if models.target.tied else ""
+    return f"{text}. With every layer on a GPU the token embedding, {_mib(embedding)}, stays on the host{copied}."
 
 
 def _fit(prediction: Prediction) -> str:

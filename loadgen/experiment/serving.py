@@ -26,6 +26,24 @@ _ROLLS_BACK = ("draft-mtp", "draft-eagle3", "draft-dflash", "draft-dspark")
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 """Values of `--cache-type-k` and `--cache-type-v` (`kv_cache_types` in `common/arg.cpp`)."""
 
+_UNCOUNTED = (
+    "--mmproj",
+    "-mm",
+    "--mmproj-url",
+    "-mmu",
+    "--lora",
+    "--lora-scaled",
+    "--control-vector",
+    "-mv",
+    "--model-vocoder",
+)
+"""Further models that a server loads."""
+_SPLITTING = (
+    *("-ngl", "--gpu-layers", "--n-gpu-layers", "-cmoe", "--cpu-moe", "-ncmoe", "--n-cpu-moe"),
+    *("-ot", "--override-tensor", "-nkvo", "--no-kv-offload"),
+)
+"""What decides how much lies on a device and how much on the host."""
+
 _OFF = ("off", "false", "disabled", "0")
 
 
@@ -34,7 +52,8 @@ class Serving:
     """How a server would be set up. `context` is the `-c` given, null for the model's own.
 
     `drafts` are the types of speculation with the most tokens that each drafts at once; `cache_ram_mib` below 0 is no
-    limit.
+    limit. `uncounted` are arguments that load further models, `splitting` those that move memory between device and
+    host.
     """
 
     model: str
@@ -54,6 +73,8 @@ class Serving:
     drafts: Mapping[str, int]
     cache_ram_mib: int
     checkpoints: int
+    uncounted: tuple[str, ...] = ()
+    splitting: tuple[str, ...] = ()
 
     @property
     def longest_draft(self) -> int:
@@ -151,6 +172,8 @@ def serving_of(command: Command) -> Serving:
         checkpoints=said.number(
             _CHECKPOINTS, "-ctxcp", "--ctx-checkpoints", "--swa-checkpoints", variable="CTX_CHECKPOINTS"
         ),
+        uncounted=said.given(_UNCOUNTED),
+        splitting=said.given(_SPLITTING),
     )
 
 
@@ -181,6 +204,10 @@ class _Arguments:
             return last in on
         text = self._env.get(f"LLAMA_ARG_{variable}")
         return None if text is None else text.lower() not in _OFF
+
+    def given(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of `names` that are there."""
+        return tuple(name for name in names if flags.has(self._own, name))
 
     def cache_type(self, *names: str, variable: str) -> str:
         text = self.value(*names, variable=variable) or "f16"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from loadgen.errors import GgufError
+from loadgen.gguf.architecture_names import KNOWN, OTHER_CACHES
 from loadgen.gguf.model_file import ModelFile
 from loadgen.gguf.sliding_window import SlidingWindow, sliding_window
 
@@ -25,6 +26,7 @@ _MOST_LAYERS = 4096
 _BLOCK = re.compile(r"blk\.(\d+)\.(.+)")
 _RECURRENT = re.compile(r"ssm_.*|shortconv\..*|time_mix_.*")
 _KEYS = re.compile(r"attn_(k|qkv|kv|kv_a_mqa|k_b)\.weight")
+_EMBEDDING = "token_embd.weight"
 _BOTH = frozenset({"falcon-h1"})
 """Their layers have attention and a recurrent state side by side."""
 _STATE_BYTES = 4
@@ -62,6 +64,10 @@ class Architecture:
     """Of the model without its draft layers; null where a tensor's type is unknown."""
     draft_weight_bytes: int | None
     unknown_types: tuple[int, ...]
+    embedding_bytes: int | None
+    """Of the token embedding, which llama.cpp keeps on the host; null where there is none, or its type is unknown."""
+    tied: bool
+    """Whether the token embedding is the output layer too."""
 
     @cached_property
     def recurrent_layers(self) -> int:
@@ -77,6 +83,16 @@ class Architecture:
     def layer_state_bytes(self) -> int:
         """The same of one layer."""
         return self.state_elements * _STATE_BYTES if self.recurrent_layers else 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the rules here were written for it; others are read by the same rules."""
+        return self.name in KNOWN
+
+    @property
+    def has_other_caches(self) -> bool:
+        """Whether it keeps more than keys, values and recurrent state."""
+        return self.name in OTHER_CACHES
 
     @property
     def rolls_back(self) -> bool:
@@ -112,6 +128,8 @@ def read_architecture(model: ModelFile) -> Architecture:
         trained_context=model.number(f"{name}.context_length") or 0,
         weight_bytes=_weights(model, main, draft=False),
         draft_weight_bytes=_weights(model, main, draft=True),
+        embedding_bytes=next((t.bytes for t in model.tensors if t.name == _EMBEDDING), None),
+        tied=all(tensor.name != "output.weight" for tensor in model.tensors),
         unknown_types=tuple(sorted({tensor.type_id for tensor in model.tensors if tensor.bytes is None})),
     )
 
@@ -196,7 +214,7 @@ def _vocabulary(model: ModelFile, name: str) -> int:
     said = model.length("tokenizer.ggml.tokens") or model.number(f"{name}.vocab_size")
     if said:
         return said
-    return next((t.shape[-1] for t in model.tensors if t.name == "token_embd.weight" and t.shape), 0)
+    return next((t.shape[-1] for t in model.tensors if t.name == _EMBEDDING and t.shape), 0)
 
 
 def _weights(model: ModelFile, main: int, *, draft: bool) -> int | None:

@@ -186,6 +186,21 @@ def test_what_can_not_be_told_is_null(folder: Path) -> None:
     assert prediction.held_bytes is None
 
 
+def test_caches_of_another_kind_are_null(folder: Path) -> None:
+    """DeepSeek V4 compresses its keys: null with the reason, and the weights all the same."""
+    metadata: dict[str, Meta] = {
+        "general.architecture": "deepseek4",
+        "deepseek4.block_count": 1,
+        "deepseek4.embedding_length": 64,
+        "deepseek4.attention.head_count": 1,
+    }
+    path = write(folder / "deepseek4.gguf", metadata, {"blk.0.attn_kv.weight": ((32,), F32)})
+    prediction = predict(Models(read_architecture(read_model(path))), _serving("-np 1 -c 1024"))
+    found = {share.component: (share.bytes, share.arithmetic) for share in prediction.shares}
+    assert found["model"][0] == 128
+    assert found["kv"] == (None, "deepseek4 keeps more than keys and values; how much is not known here")
+
+
 def test_factors_from_a_log_replace_the_estimate(demo: Architecture) -> None:
     """Only the components that they name, and the source says so."""
     plain = predict(Models(demo), _serving("-np 4 -c 4096"))

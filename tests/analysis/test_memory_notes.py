@@ -1,5 +1,7 @@
 """What a prediction means, in sentences."""
 
+from pathlib import Path
+
 import pytest
 
 from loadgen.analysis.memory_model import predict
@@ -69,10 +71,24 @@ def test_ngram_drafts_cost_compute_memory_without_a_model(models: dict[str, Mode
 
 
 def test_plain_attention_needs_none_of_it(models: dict[str, Models]) -> None:
-    """Only what --fit leaves out."""
-    said = _notes(models["llama"], "-np 4 -c 8192")
-    assert said.startswith("--fit leaves out: prompt cache (host memory")
-    assert "\n" not in said
+    """Only where it lies, and what --fit leaves out."""
+    where, fit = _notes(models["llama"], "-np 4 -c 8192").split("\n")
+    assert where == "Held from the start is the sum over devices and host."
+    assert fit.startswith("--fit leaves out: prompt cache (host memory")
+
+
+def test_what_is_not_counted_and_what_moves_is_said(models: dict[str, Models]) -> None:
+    """By the arguments that were given."""
+    said = _notes(models["llama"], "-np 4 --mmproj p.gguf -ngl 20 -cmoe")
+    assert "Not counted: the models of --mmproj." in said
+    assert "how -ngl, -cmoe share it out does not follow from headers" in said
+
+
+def test_an_unknown_architecture_is_a_guess(tmp_path: Path) -> None:
+    """It is read by the rules of the others, and that is said."""
+    base: dict[str, Meta] = {"general.architecture": "novel", "novel.block_count": 1, "novel.embedding_length": 64}
+    models = Models(read_architecture(read_model(write(tmp_path / "n.gguf", base, {}))))
+    assert _notes(models, "-np 4").startswith("llama.cpp b11549 has no architecture novel: a guess by the rules")
 
 
 def test_draft_mtp_without_heads_is_told(models: dict[str, Models]) -> None:

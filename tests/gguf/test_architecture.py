@@ -41,6 +41,8 @@ def test_the_demo_model_is_three_recurrent_layers_one_with_attention_and_an_mtp_
     assert round((found.weight_bytes + found.draft_weight_bytes) / MIB, 2) == 39.89
     assert (found.vocabulary, found.trained_context, found.embedding) == (1024, 32768, 384)
     assert found.rolls_back
+    assert not found.tied
+    assert found.embedding_bytes == 1024 * 384 * 4
 
 
 def test_five_of_six_layers_of_gemma_slide(tmp_path: Path) -> None:
@@ -51,6 +53,8 @@ def test_five_of_six_layers_of_gemma_slide(tmp_path: Path) -> None:
     assert [index for index, layer in enumerate(found.layers) if not layer.sliding] == [5, 11, 17]
     assert {(layer.keys, layer.values) for layer in found.layers} == {(256, 256)}
     assert not found.rolls_back
+    assert found.tied
+    assert found.embedding_bytes is None
 
 
 def test_the_published_states_come_out(tmp_path: Path) -> None:
