@@ -1,5 +1,6 @@
 """Rules of growth: a leak raises the alarm, what grows to a limit or only wavers doesn't."""
 
+import math
 import random
 from collections.abc import Callable
 
@@ -34,14 +35,51 @@ def alarm(process: list[Point], *, allowance: float | None = 0.0) -> bool | None
     return leaks(found, peak=max(point.value for point in process), allowance=allowance)
 
 
+def trials(seconds: int, value: Callable[[float], float], *, count: int) -> tuple[list[Point], dict[str, int]]:
+    """One process in equal trials, and the concurrency of each."""
+    cut = [
+        Point(one.at_ns, one.value, f"t{count * number * PERIOD_S // seconds}")
+        for number, one in enumerate(points(seconds, value))
+    ]
+    return cut, {f"t{number}": 4 for number in range(count)}
+
+
+def wavering(seed: int, alike: float) -> dict[int, float]:
+    """An hour of 4 GiB with noise of 8 MiB; `alike`: how much of it is left in the next reading."""
+    chance = random.Random(seed)  # noqa: S311 - reproducible noise, no secret
+    noise, out = chance.gauss(0, 8 * MIB), {}
+    for at in range(0, HOUR_S, PERIOD_S):
+        noise = alike * noise + chance.gauss(0, 8 * MIB * math.sqrt(1 - alike * alike))
+        out[at] = 4 * GIB + noise
+    return out
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_a_leak_raises_the_alarm_and_noise_of_the_same_length_does_not(seed: int) -> None:
-    """Half an hour, noise of 8 MiB on 4 GiB: 200 MiB an hour leak, with the very same noise and none it is steady."""
-    noise = random.Random(seed)  # noqa: S311 - reproducible noise, no secret
-    wavering = {at: 4 * GIB + noise.gauss(0, 8 * MIB) for at in range(0, 1800, PERIOD_S)}
-    steady = points(1800, lambda at: wavering[int(at)])
-    leaking = points(1800, lambda at: wavering[int(at)] + 200 * MIB * at / HOUR_S)
-    assert (alarm(steady), alarm(leaking)) == (False, True)
+@pytest.mark.parametrize(("alike", "leak_mib"), [(0.0, 100), (0.99, 400)])
+def test_a_leak_raises_the_alarm_and_noise_of_the_same_length_does_not(seed: int, alike: float, leak_mib: int) -> None:
+    """The very same noise, with a leak and without; where it wanders over minutes a steady server may stay untold."""
+    still = wavering(seed, alike)
+    steady, levels = trials(HOUR_S, lambda at: still[int(at)], count=12)
+    leaking, _ = trials(HOUR_S, lambda at: still[int(at)] + leak_mib * MIB * at / HOUR_S, count=12)
+    judged = [leaks(growth([one], levels), peak=4 * GIB, allowance=0) for one in (steady, leaking)]
+    assert judged[1] is True
+    assert judged[0] is False or (alike > 0 and judged[0] is None)
+
+
+def test_errors_that_follow_one_another_widen_the_interval() -> None:
+    """The same 8 MiB up and down, trial by trial or three trials at a time: the latter tells less of a slope."""
+    width = []
+    for run in (1, 3):
+        series = [
+            point
+            for number in range(24)
+            for point in flat(150, 8.0 * (number // run % 2), begin=150 * number, trial=f"t{number}")
+        ]
+        found = growth([series], {f"t{number}": 4 for number in range(24)}).per_hour
+        assert found.low is not None
+        assert found.high is not None
+        width.append(found.high - found.low)
+    assert width[1] > 1.5 * width[0]
 
 
 def test_the_slope_of_a_straight_line_is_exact() -> None:
