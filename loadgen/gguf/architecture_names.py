@@ -160,4 +160,4 @@ KNOWN = frozenset(
 )
 
 OTHER_CACHES = frozenset({"deepseek32", "deepseek4", "glm-dsa", "glm5-next", "minimax-01", "minimax-m3", "qwen4exp"})
-"""Those among them whose caches hold more than keys and values: compressed keys, those of an indexer, linear attention."""
+"""They keep more than keys and values: compressed keys, those of an indexer, linear attention."""
