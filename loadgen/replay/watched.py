@@ -1,17 +1,19 @@
 """What the memory watch needs to know of a variant's server."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import psutil
 
 from loadgen.client.endpoint import Endpoint
+from loadgen.experiment.llama_flags import value_of
 from loadgen.experiment.model import LaunchVariant, ModelVariant, RouterVariant, Variant
 from loadgen.servers.discovery import local_pid
 from loadgen.servers.target import Target
+from loadgen.telemetry.choice import CHOOSING, TAKEN
 from loadgen.telemetry.watch import Watched
 
-_CHOOSING = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+_DEVICE = ("-dev", "--device")
 
 
 def watched(variant: Variant, environment: Mapping[str, str] = os.environ) -> Watched:
@@ -20,8 +22,7 @@ def watched(variant: Variant, environment: Mapping[str, str] = os.environ) -> Wa
     `environment` is ours, which servers that we start have with the variant's changes.
     """
     if isinstance(variant, LaunchVariant):
-        variables = {**environment, **variant.env}
-        return Watched(variant.name, local=True, variables=_chosen(variables))
+        return Watched(variant.name, local=True, variables=_chosen({**environment, **variant.env}, variant.args))
     endpoint = Endpoint.parse(variant.url)
     pid = local_pid(endpoint)
     return Watched(variant.name, local=endpoint.is_loopback, variables=_variables(pid) if pid is not None else {})
@@ -36,11 +37,13 @@ def server_pid(target: Target) -> int | None:
 
 def _variables(pid: int) -> dict[str, str]:
     try:
-        told = psutil.Process(pid).environ()
+        process = psutil.Process(pid)
+        return _chosen(process.environ(), process.cmdline())
     except (psutil.Error, OSError):
         return {}
-    return _chosen(told)
 
 
-def _chosen(variables: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: told for name in _CHOOSING if (told := variables.get(name)) is not None}
+def _chosen(variables: Mapping[str, str | None], args: Sequence[str]) -> dict[str, str]:
+    """What chooses devices; an argument goes over its variable."""
+    given = {**variables, TAKEN: value_of(args, *_DEVICE) or variables.get(TAKEN)}
+    return {name: told for name in CHOOSING if (told := given.get(name)) is not None}

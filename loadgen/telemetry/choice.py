@@ -17,6 +17,11 @@ from loadgen.telemetry.gpu_facts import ROOT, import_nvml
 from loadgen.telemetry.nvidia import NvidiaMemory
 from loadgen.telemetry.source import Source
 
+TAKEN = "LLAMA_ARG_DEVICE"
+"""llama-server's variable for `--device`."""
+CHOOSING = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", TAKEN)
+"""Variables of a server that choose its devices."""
+
 
 def import_amdsmi() -> Any | None:
     """The module amdsmi, or null where it isn't installed, or its own library isn't."""
@@ -52,7 +57,7 @@ def device_sources(
         asked: as `--memory-source` has it; null: automatically.
         machine: this one.
         local: whether the server runs on it.
-        variables: the server's environment, for the devices that it may use.
+        variables: those of `CHOOSING` that the server has.
         pids: tells the server's processes.
         withheld: a variable that a command of the user's must not see: that of the API key.
     """
@@ -81,8 +86,10 @@ def reads_process(asked: str | None) -> bool:
 
 
 def _automatic(machine: Machine, variables: Mapping[str, str], pids: Callable[[], Collection[int]]) -> list[Source]:
-    """Of every vendor with a device here."""
+    """Of every vendor with a device here; none for a server that takes no device."""
     sources: list[Source] = []
+    if (variables.get(TAKEN) or "").strip().lower() == "none":
+        return sources
     nvml = machine.nvml()
     if nvml is not None and _answers(nvml):
         sources.append(_nvidia(machine, variables, pids))
@@ -111,6 +118,7 @@ def _nvidia(machine: Machine, variables: Mapping[str, str], pids: Callable[[], C
     return NvidiaMemory(
         machine.nvml() or _NoNvml(),
         setting=variables.get("CUDA_VISIBLE_DEVICES"),
+        taken=variables.get(TAKEN),
         in_bus_order=variables.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID",
         pids=pids,
         root=machine.root,

@@ -1,7 +1,10 @@
 """Which of NVIDIA's devices a server may use, by its environment."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+_CUDA = re.compile(r"CUDA(\d{1,3})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,22 @@ def visible(devices: Sequence[Device], setting: str | None) -> list[Device] | No
         if found not in chosen:
             chosen.append(found)
     return chosen
+
+
+def picked(devices: Sequence[Device], setting: str | None) -> list[Device] | None:
+    """Those of `devices` that llama-server's `--device` takes, such as `CUDA1,CUDA0`; null where it takes all.
+
+    `none` takes none. Names of another back end's devices (`Vulkan0`) don't tell which of ours they are: null.
+    """
+    if setting is None:
+        return None
+    if setting.strip().lower() == "none":
+        return []
+    numbers = [_CUDA.fullmatch(part.strip()) for part in setting.split(",")]
+    places = [int(found.group(1)) for found in numbers if found is not None]
+    if len(places) < len(numbers) or any(place >= len(devices) for place in places):
+        return None
+    return [devices[place] for place in dict.fromkeys(places)]
 
 
 def _named(devices: Sequence[Device], entry: str) -> Device | None:

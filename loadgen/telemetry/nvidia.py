@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from loadgen.telemetry.cuda_devices import Device, visible
+from loadgen.telemetry.cuda_devices import Device, picked, visible
 from loadgen.telemetry.source import Reading, SourceError
 from loadgen.telemetry.told import identity, keys, number
 from loadgen.telemetry.unified_memory import unified_readings
@@ -33,6 +33,7 @@ class NvidiaMemory:
     Args:
         nvml: the module `pynvml` of nvidia-ml-py, or what stands in for it.
         setting: `CUDA_VISIBLE_DEVICES` of the server; null: not set.
+        taken: its `--device`, which takes some of what it sees; null: not given.
         in_bus_order: whether its `CUDA_DEVICE_ORDER` is `PCI_BUS_ID`.
         pids: tells the server's processes; empty where they aren't known.
         binding: name and version of the Python binding; null: looked up.
@@ -47,6 +48,7 @@ class NvidiaMemory:
         nvml: Any,
         *,
         setting: str | None = None,
+        taken: str | None = None,
         in_bus_order: bool = False,
         pids: Callable[[], Collection[int]] = tuple,
         binding: str | None = None,
@@ -54,6 +56,7 @@ class NvidiaMemory:
     ) -> None:
         self._nvml = nvml
         self._setting = setting
+        self._taken = taken
         self._in_bus_order = in_bus_order
         self._pids = pids
         self._binding = binding
@@ -74,7 +77,11 @@ class NvidiaMemory:
         if not found:
             raise SourceError("NVIDIA's driver shows no GPU")
         whole = [one for one in found if not self._is_split(one)]
-        chosen = visible([one.device for one in whole], self._setting)
+        seen = visible([one.device for one in whole], self._setting)
+        # Of a split GPU CUDA sees one instance at most: its places aren't those of this list.
+        every = whole if len(whole) == len(found) else []
+        taken = picked(seen if seen is not None else [one.device for one in every], self._taken)
+        chosen = taken if taken is not None else seen
         self._cards = [one for one in whole if chosen is None or one.device in chosen]
         indices = {one.device.index for one in self._cards}
         self._split = [one for one in found if self._is_split(one) and one.device.index in indices]
@@ -127,10 +134,11 @@ class NvidiaMemory:
         if chosen is None and len(whole) > 1:
             notes.append(f"{len(whole)} GPUs, not all used perhaps: each is listed, and their sum is all of them")
         models = {one.device.name for one in whole}
-        by_index = self._setting is not None and any(part.strip().isdecimal() for part in self._setting.split(","))
+        by_index = any(part.strip().isdecimal() for part in (self._setting or "").split(","))
+        by_index = by_index or (self._setting is None and chosen is not None)
         if by_index and len(models) > 1 and not self._in_bus_order:
             notes.append(
-                "CUDA_VISIBLE_DEVICES counts unlike cards by speed, NVML by bus: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or "
+                "CUDA counts unlike cards by speed, NVML by bus: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or "
                 "name UUIDs, so that the right ones are watched"
             )
         return notes

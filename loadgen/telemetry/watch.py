@@ -25,7 +25,7 @@ class Watched:
     Attributes:
         variant: whose server it is.
         local: whether it runs on this machine.
-        variables: its environment, as far as it chooses devices; empty where it isn't known.
+        variables: those of `loadgen.telemetry.choice.CHOOSING` that it has; empty where they aren't known.
     """
 
     variant: str
@@ -62,7 +62,7 @@ class MemoryWatch:
         self._withheld = withheld
         self._machine = machine if machine is not None else Machine()
         self._lock = threading.Lock()
-        self._devices: dict[tuple[bool, str | None, str | None], list[Watcher]] = {}
+        self._devices: dict[tuple[bool, frozenset[tuple[str, str]]], list[Watcher]] = {}
         self._process: Watcher | None = None
         self._pid: int | None = None
         self._active: list[Watcher] = []
@@ -102,7 +102,7 @@ class MemoryWatch:
     def _watchers(self, server: Watched) -> Sequence[Watcher]:
         """Those of devices: the same for servers that may use the same ones."""
         variables = server.variables
-        key = (server.local, variables.get("CUDA_VISIBLE_DEVICES"), variables.get("CUDA_DEVICE_ORDER"))
+        key = (server.local, frozenset(variables.items()))
         if key not in self._devices:
             sources = device_sources(
                 self._asked,

@@ -101,6 +101,13 @@ def test_a_launched_server_has_the_devices_of_its_own_environment() -> None:
         {
             "variants": [
                 {"kind": "launch", "name": "a", "program": "p", "env": {"CUDA_VISIBLE_DEVICES": "3"}},
+                {
+                    "kind": "launch",
+                    "name": "d",
+                    "program": "p",
+                    "args": ["-dev", "CUDA1"],
+                    "env": {"LLAMA_ARG_DEVICE": "x"},
+                },
                 {"kind": "launch", "name": "b", "program": "p", "env": {"CUDA_VISIBLE_DEVICES": None, "X": "1"}},
                 {"kind": "url", "name": "c", "url": "http://192.0.2.1:80"},
             ],
@@ -108,8 +115,9 @@ def test_a_launched_server_has_the_devices_of_its_own_environment() -> None:
             "levels": (1,),
         }
     )
-    a, b, c = (watched(variant, ours) for variant in asked.variants)
+    a, d, b, c = (watched(variant, ours) for variant in asked.variants)
     assert a.variables == {"CUDA_VISIBLE_DEVICES": "3", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert d.variables == {**ours, "LLAMA_ARG_DEVICE": "CUDA1"}
     assert b.variables == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert (a.local, c.local, c.variables) == (True, False, {})
 

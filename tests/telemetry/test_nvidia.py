@@ -267,6 +267,24 @@ def test_the_servers_devices_are_chosen(setting: str) -> None:
     assert sum(value or 0 for value in used.values()) == 41000 * MIB
 
 
+@pytest.mark.parametrize(
+    ("setting", "taken", "used"),
+    [
+        (None, "CUDA1,CUDA2", ["b", "c"]),
+        ("1,2", "CUDA1", ["c"]),
+        ("GPU-d", "cuda0", ["d"]),
+        ("1,2", "Vulkan0", ["b", "c"]),
+        ("1,2", "CUDA7", ["b", "c"]),
+    ],
+)
+def test_the_servers_device_argument_takes_some_of_what_it_sees(
+    setting: str | None, taken: str, used: list[str]
+) -> None:
+    """C71: `--device` counts the visible ones; names that don't tell leave all of these."""
+    readings = read(Nvml(*FOUR), setting=setting, taken=taken)
+    assert list(values(readings, "used_bytes")) == [f"GPU-{letter}bcd" for letter in used]
+
+
 def test_without_a_choice_all_devices_are_listed() -> None:
     """C71: all four, by UUID, and a note that not all may be used; PCI ids are said."""
     source = NvidiaMemory(Nvml(*FOUR), binding="stand-in 1")
@@ -287,8 +305,10 @@ def test_a_server_that_sees_no_device_has_none(setting: str) -> None:
 def test_indices_of_unlike_cards_are_warned_about(in_bus_order: bool, notes: int) -> None:
     """CUDA counts by speed unless told otherwise, NVML by bus."""
     cards = [Card("GPU-a", name="NVIDIA T4"), Card("GPU-b", name="NVIDIA H200")]
-    source = NvidiaMemory(Nvml(*cards), setting="0", in_bus_order=in_bus_order, binding="b")
-    assert len(source.open()) == notes
+    chosen: dict[str, Any]
+    for chosen in ({"setting": "0"}, {"taken": "CUDA0"}):
+        source = NvidiaMemory(Nvml(*cards), in_bus_order=in_bus_order, binding="b", **chosen)
+        assert len(source.open()) == notes
 
 
 def split() -> Nvml:

@@ -88,6 +88,8 @@ def test_what_is_here_is_read(tmp_path: Path) -> None:
     assert chosen(None, both, local=False) == []
     assert chosen(None, machine(tmp_path, nvml=Nvml(cards=0))) == []
     assert chosen(None, machine(tmp_path, apple=True)) == ["apple"]
+    on_cpu = device_sources(None, machine=both, local=True, variables={"LLAMA_ARG_DEVICE": "none"}, pids=tuple)
+    assert on_cpu == []
     assert (chosen("none", both), chosen("process", both)) == ([], [])
 
 
