@@ -171,7 +171,7 @@ def _unexplained(watched: Series | None, ledger: Sequence[Mapping[str, Any]]) ->
     if watched.is_device:
         peak -= watched.before or 0.0
     mine = [line for line in ledger if watched.holds_host_memory or not on_host(line["device"])]
-    if not watched.is_device:
+    if not watched.holds_device_memory:
         mine = [line for line in mine if on_host(line["device"])]
     explained: int = sum(line["bytes"] for line in mine)
     return round(peak) - explained

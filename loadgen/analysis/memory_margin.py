@@ -36,7 +36,7 @@ def use(watched: Series | None, budget: int | None, asked: int | None, used: set
     if budget is None and devices and doubt is None and all(one["total_bytes"] is not None for one in devices):
         budget, source = sum(one["total_bytes"] for one in devices), "devices"
     peak = round(values[-1])
-    is_all = watched.is_device or not used
+    is_all = watched.holds_device_memory or not used
     margin = budget - peak if budget is not None and is_all else None
     safety, reason = _safety(margin, budget, asked, devices if source == "devices" else [], doubt)
     return {
@@ -61,7 +61,7 @@ def _wanted(budget: int, asked: int | None) -> int:
 
 def _doubt(watched: Series, used: set[str]) -> str | None:
     """Why what was seen isn't all that the server uses, or may use; null where it is."""
-    if used and not watched.is_device:
+    if used and not watched.holds_device_memory:
         return f"its memory is on {', '.join(sorted(used))}, which nobody told of"
     if watched.missing:
         return f"{', '.join(watched.missing)} did not tell its memory"

@@ -12,7 +12,8 @@ from loadgen.records.model import Sample, ServerStart
 from loadgen.units import s_to_ns
 
 UNIFIED = "unified"
-"""Sources whose name begins so speak of a machine whose devices share its memory."""
+HOST = "host memory"
+"""Devices and sources whose name begins so are the machine's own memory, which its GPU may share."""
 LOG = "log"
 _PROCESS = "process"
 _USED = "used_bytes"
@@ -44,6 +45,11 @@ class Series:
     foreign_growth: float | None = None
     holds_host_memory: bool = False
     """Whether prompt cache and checkpoints, which live in host memory, are part of it."""
+
+    @property
+    def holds_device_memory(self) -> bool:
+        """Whether what a server has on its devices is part of it: of a process only where both are one memory."""
+        return self.is_device or bool(self.devices)
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ def _device_series(samples: Sequence[Sample], began: int | None) -> Series | Non
         devices=[_device(device, samples, mine) for device in sorted(told, key=str)],
         missing=sorted({one.device for one in mine if one.device is not None} - told),
         foreign_growth=max(point.value for point in foreign) - foreign[0].value if foreign else None,
-        holds_host_memory=source.startswith(UNIFIED),
+        holds_host_memory=all(str(device).startswith((UNIFIED, HOST)) for device in told),
     )
 
 
@@ -175,5 +181,19 @@ def _process_series(samples: Sequence[Sample], began: int | None, *, missing: Se
     points = [point for point in told[name] if began is None or point.at_ns >= began]
     if not points:
         return None
-    source = f"{_PROCESS}:{name}"
-    return Series(source=source, is_device=False, points=points, missing=missing, holds_host_memory=True)
+    return Series(
+        source=f"{_PROCESS}:{name}",
+        is_device=False,
+        points=points,
+        devices=_shared(samples, max(point.value for point in points)),
+        missing=missing,
+        holds_host_memory=True,
+    )
+
+
+def _shared(samples: Sequence[Sample], peak: float) -> list[dict[str, Any]]:
+    """The memory that the machine shares with its GPU, where its size is told and not its use."""
+    told = [one for one in samples if one.name == "total_bytes" and str(one.device).startswith(UNIFIED) and one.value]
+    if not told:
+        return []
+    return [{"device": told[-1].device, "peak_bytes": round(peak), "total_bytes": round(told[-1].value or 0)}]

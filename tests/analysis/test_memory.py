@@ -212,6 +212,18 @@ def test_a_machine_that_shares_its_memory_is_its_own_budget() -> None:
     assert (found["source"], found["safety"]) == ("unified system memory:used_bytes", "safe")
 
 
+def test_where_the_gpu_shares_memory_its_limit_is_the_budget_of_the_process(make: Any) -> None:
+    """26000 MiB of 32 GiB that may be wired, not all of them; untold, it is unknown (case C75)."""
+    start = _start(make, _line("model", 19000, "MTL0"), _line("output", 10, "CPU"))
+    pool: dict[str, Any] = {"source": "apple", "device": "unified system memory"}
+    process = _sample("rss_bytes", 20000.0 * _MIB)
+    found = memory("mtp", [start], [process, _sample("total_bytes", 26000.0 * _MIB, **pool)])
+    assert (found["budget_bytes"], found["margin_bytes"]) == (26000 * _MIB, 6000 * _MIB)
+    assert (found["safety"], found["unexplained_bytes"]) == ("safe", 990 * _MIB)
+    untold = memory("mtp", [start], [process, _sample("total_bytes", None, **pool)])
+    assert (untold["budget_bytes"], untold["safety"]) == (None, "unknown")
+
+
 def test_the_ledger_is_that_of_the_variants_own_load_log(make: Any) -> None:
     """The first start of the variant that has one."""
     line = Component(component="recurrent_state", bytes=27_525_120, source="log", device="CPU")
