@@ -305,8 +305,8 @@ def test_a_server_that_sees_no_device_has_none(setting: str) -> None:
 def test_indices_of_unlike_cards_are_warned_about(in_bus_order: bool, notes: int) -> None:
     """CUDA counts by speed unless told otherwise, NVML by bus."""
     cards = [Card("GPU-a", name="NVIDIA T4"), Card("GPU-b", name="NVIDIA H200")]
-    chosen: dict[str, Any]
-    for chosen in ({"setting": "0"}, {"taken": "CUDA0"}):
+    ways: tuple[dict[str, Any], ...] = ({"setting": "0"}, {"taken": "CUDA0"})
+    for chosen in ways:
         source = NvidiaMemory(Nvml(*cards), in_bus_order=in_bus_order, binding="b", **chosen)
         assert len(source.open()) == notes
 
