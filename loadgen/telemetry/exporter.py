@@ -69,7 +69,7 @@ class ExporterMemory:
         devices = {one.device for one in readings if one.name == "used_bytes"}
         expected = next((int(one.value) for one in samples if one.name == GPUS_THERE), None)
         count = f"{len(devices)} of {expected}" if expected is not None else str(len(devices))
-        return [f"memory and power by {self._whose(samples)} at {where}: {count} devices seen"]
+        return [f"memory and power by {self._whose(samples)} at {where}: {count} device(s) seen"]
 
     def _whose(self, samples: Sequence[Sample]) -> str:
         if self._metric is not None:

@@ -90,7 +90,7 @@ async def test_devices_and_process_are_read_in_every_trial(tmp_path: Path) -> No
     used = [one.value for one in told if one.name == "used_bytes"]
     assert used[0] == 1002 * MIB  # the first page was looked at when it was opened
     assert all(value is not None for value in used)
-    assert f"memory and power by dcgm-exporter at {exporter.address}/metrics: 1 devices seen" in notes
+    assert f"memory and power by dcgm-exporter at {exporter.address}/metrics: 1 device(s) seen" in notes
     assert run.manifest.experiment["memory_source"] == f"{exporter.address}/metrics"
 
 

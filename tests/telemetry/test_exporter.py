@@ -142,7 +142,7 @@ gpu_package_power{{gpu_id="1",{labels}}} 412
         notes = source.open()
         readings = list(source.read())
         source.close()
-    assert notes == [f"memory and power by AMD device-metrics-exporter at {url}/metrics: 2 of 8 devices seen"]
+    assert notes == [f"memory and power by AMD device-metrics-exporter at {url}/metrics: 2 of 8 device(s) seen"]
     assert values(readings, "used_bytes") == {"gpu_id 0": 283 * MIB, "gpu_id 1": 90000 * MIB}
     assert values(readings, "total_bytes") == {"gpu_id 1": 196592 * MIB}
     assert values(readings, "power_watts") == {"gpu_id 1": 412}
