@@ -34,14 +34,19 @@ class AmdMemory:
     A card has VRAM. A processor with graphics (APU) has a carve-out that is called VRAM and takes the rest from the
     machine's memory (GTT): both are read, apart and summed, and the total is never above what the machine has.
 
-    `root` is where `sys` and `proc` lie.
+    Args:
+        root: where `sys` and `proc` lie.
+        every: also a processor's graphics beside a card. llama.cpp takes them only where there is no card, unless its
+            `--device` says so.
     """
 
     name = "amd-sysfs"
     period_s = 0.5
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(self, root: Path = Path("/"), *, every: bool = False) -> None:
         self._root = root
+        self._every = every
+        self._left_out: list[str] = []
         self._cards: list[_Card] = []
 
     def open(self) -> Sequence[str]:
@@ -55,6 +60,9 @@ class AmdMemory:
             [one.parent.name for one in folders],
         )
         self._cards = [_Card(name, folder, self._shares(folder)) for name, folder in zip(names, folders, strict=True)]
+        if not self._every and not all(card.shares for card in self._cards):
+            self._left_out = [card.key for card in self._cards if card.shares]
+            self._cards = [card for card in self._cards if not card.shares]
         return self._notes()
 
     def _shares(self, folder: Path) -> bool:
@@ -71,6 +79,11 @@ class AmdMemory:
         if any(card.shares for card in self._cards):
             notes.append(
                 "the GPU shares the machine's memory: used is carve-out and GTT together, the total is no hard limit"
+            )
+        if self._left_out:
+            notes.append(
+                f"graphics of the processor ({', '.join(self._left_out)}) are not watched: llama.cpp leaves them alone "
+                "where there is a card"
             )
         return notes
 

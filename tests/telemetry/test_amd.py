@@ -104,6 +104,15 @@ def test_what_the_kernel_does_not_tell_is_null(tmp_path: Path) -> None:
     assert values(readings, "9f1a2b3c4d5e6f70")["used_bytes"] == 7 * GIB
 
 
+@pytest.mark.parametrize(("every", "watched"), [(False, ["9f1a2b3c4d5e6f70"]), (True, ["card0", "9f1a2b3c4d5e6f70"])])
+def test_graphics_of_the_processor_beside_a_card_are_left_out(tmp_path: Path, every: bool, watched: list[str]) -> None:
+    """As llama.cpp leaves them, unless its devices were named; that is said."""
+    source = AmdMemory(tree(tmp_path, {"card0": APU, "card1": DISCRETE}), every=every)
+    notes = source.open()
+    assert [one.device for one in source.read() if one.name == "used_bytes"] == watched
+    assert any("graphics of the processor (card0) are not watched" in note for note in notes) is not every
+
+
 def test_equal_identities_are_not_one_card(tmp_path: Path) -> None:
     """C74: zero or equal ids fall back to the PCI address, and to the card's name where there is none."""
     zero = {**DISCRETE, "unique_id": "0x0000000000000000"}
