@@ -11,7 +11,7 @@ What grows on the way to a limit is no leak. Three things do, and each is taken 
   In runs of a llama-server whose process grew from 138 to 291 MiB in 30 s, what is left stayed within 180 to 183 MiB.
 
 With noise of 8 MiB, alone or wandering over minutes, up to 2 of 100 steady servers raise the alarm; with noise of
-30 MiB that wanders over minutes up to 9 of 100 do.
+30 MiB that wanders over minutes up to 10 of 100 do.
 """
 
 from bisect import bisect_right
@@ -137,11 +137,13 @@ def _slope(groups: Sequence[_Group]) -> Estimate:
         return Estimate(None, n=count, estimable=False)
     slope = sum(t * y for _, _, t, y in centred) / across
     errors = [y - slope * t for _, _, t, y in sorted(centred)]
-    alike = _neighbours(errors)
-    freedom = int((count - len(groups) - 1) * (1 - alike) / (1 + alike))
+    freedom = count - len(groups) - 1
     if freedom < MIN_FREEDOM:
         return Estimate(per_hour(slope, 1), n=count, estimable=False)
-    half = t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(sum(one * one for one in errors) / freedom / across)
+    alike = _neighbours(errors)
+    worth = freedom * (1 - alike) / (1 + alike)
+    error = sqrt(sum(one * one for one in errors) / worth / across)
+    half = t_quantile((1 + CONFIDENCE) / 2, max(1, int(worth))) * error
     return Estimate(per_hour(slope, 1), per_hour(slope - half, 1), per_hour(slope + half, 1), count)
 
 

@@ -2,6 +2,8 @@
 
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from loadgen.analysis.intervals import Estimate
 from loadgen.analysis.memory_growth import Growth, growth, leaks, lives, without
 from loadgen.analysis.memory_series import Point
+from loadgen.telemetry.process_memory import ProcessMemory
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -180,3 +183,35 @@ def test_readings_at_one_moment_have_no_slope() -> None:
     found = growth([points(2, lambda _: 5.0)], {})
     assert (found.per_hour.value, found.per_hour.low) == (None, None)
     assert growth([], {}).per_hour.value is None
+
+
+ALLOCATES = """
+import sys
+kept = []
+for line in sys.stdin:
+    kept = kept * (sys.argv[1] == "leak") + [b"x" * (1 << 20)]
+    print(len(kept), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("leak", True), ("steady", False)])
+def test_a_process_that_leaks_on_purpose_is_told_from_one_that_does_not(kind: str, expected: bool) -> None:
+    """Both allocate 1 MiB at each of 120 turns, taken to be 30 s apart; one keeps it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ALLOCATES, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        watched = ProcessMemory(child.pid)
+        readings = []
+        for turn in range(120):
+            child.stdin.write("\n")
+            child.stdin.flush()
+            child.stdout.readline()
+            resident, reason = watched.resident_bytes()
+            assert resident is not None, reason
+            readings.append(Point(turn * 30 * 10**9, float(resident), "t"))
+    found = growth([readings], {"t": 1})
+    assert leaks(found, peak=max(one.value for one in readings), allowance=0) is expected
+    if expected:
+        assert found.per_hour.value == pytest.approx(120 * MIB, rel=0.05)
