@@ -1,10 +1,11 @@
 """Memory and power of AMD's GPUs as the kernel shows them under `/sys`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadgen.telemetry.amd_processes import used_by
 from loadgen.telemetry.source import Reading, SourceError
 from loadgen.telemetry.told import identity, keys, number
 from loadgen.telemetry.unified_memory import meminfo
@@ -23,6 +24,7 @@ too. A card's GTT is half of the memory, three quarters at most, and nobody has 
 @dataclass(frozen=True)
 class _Card:
     key: str
+    pci: str | None
     folder: Path
     shares: bool
     """Whether it shares the machine's memory (a processor with graphics)."""
@@ -38,13 +40,17 @@ class AmdMemory:
         root: where `sys` and `proc` lie.
         every: also a processor's graphics beside a card. llama.cpp takes them only where there is no card, unless its
             `--device` says so.
+        pids: tells the server's processes; empty where they aren't known.
     """
 
     name = "amd-sysfs"
     period_s = 0.5
 
-    def __init__(self, root: Path = Path("/"), *, every: bool = False) -> None:
+    def __init__(
+        self, root: Path = Path("/"), *, every: bool = False, pids: Callable[[], Collection[int]] = tuple
+    ) -> None:
         self._root = root
+        self._pids = pids
         self._every = every
         self._left_out: list[str] = []
         self._cards: list[_Card] = []
@@ -54,12 +60,14 @@ class AmdMemory:
         folders = _folders(self._root)
         if not folders:
             raise SourceError("the kernel shows no AMD GPU")
+        addresses = [one.resolve().name if one.is_symlink() else None for one in folders]
         names = keys(
-            [identity(_text(one / "unique_id")) for one in folders],
-            [one.resolve().name if one.is_symlink() else None for one in folders],
-            [one.parent.name for one in folders],
+            [identity(_text(one / "unique_id")) for one in folders], addresses, [one.parent.name for one in folders]
         )
-        self._cards = [_Card(name, folder, self._shares(folder)) for name, folder in zip(names, folders, strict=True)]
+        self._cards = [
+            _Card(name, pci, folder, self._shares(folder))
+            for name, pci, folder in zip(names, addresses, folders, strict=True)
+        ]
         if not self._every and not all(card.shares for card in self._cards):
             self._left_out = [card.key for card in self._cards if card.shares]
             self._cards = [card for card in self._cards if not card.shares]
@@ -88,8 +96,18 @@ class AmdMemory:
         return notes
 
     def read(self) -> Sequence[Reading]:
-        """Memory and power of every card."""
-        return [reading for card in self._cards for reading in (*self._memory(card), self._power(card))]
+        """Memory and power of every card, and the server's part of it where it computes with ROCm."""
+        own = used_by(self._root, self._pids())
+        readings: list[Reading] = []
+        for card in self._cards:
+            readings += [*self._memory(card), self._part(card, own), self._power(card)]
+        return readings
+
+    def _part(self, card: _Card, own: Mapping[str, int]) -> Reading:
+        part = own.get(card.pci) if card.pci is not None else None
+        if part is not None:
+            return Reading("process_bytes", part, card.key)
+        return Reading("process_bytes", None, card.key, "the kernel lists no compute process of the server's here")
 
     def _memory(self, card: _Card) -> list[Reading]:
         vram, vram_total = _bytes(card.folder / "mem_info_vram_used"), _bytes(card.folder / "mem_info_vram_total")

@@ -72,7 +72,7 @@ def device_sources(
         case "nvidia":
             sources = [_nvidia(machine, variables, pids)]
         case "amd":
-            sources = [_amd(machine, variables)]
+            sources = [_amd(machine, variables, pids)]
         case "apple":
             sources = [AppleMemory(machine.sysctl)]
         case "auto" if local:
@@ -94,7 +94,7 @@ def _automatic(machine: Machine, variables: Mapping[str, str], pids: Callable[[]
     if nvml is not None and _answers(nvml):
         sources.append(_nvidia(machine, variables, pids))
     if is_here(machine.root):
-        sources.append(_amd(machine, variables))
+        sources.append(_amd(machine, variables, pids))
     if not sources and machine.sysctl("hw.memsize") is not None:
         sources.append(AppleMemory(machine.sysctl))
     return sources
@@ -136,7 +136,9 @@ class _NoNvml:
         raise self.NVMLError("the package nvidia-ml-py is not installed")
 
 
-def _amd(machine: Machine, variables: Mapping[str, str]) -> Source:
+def _amd(machine: Machine, variables: Mapping[str, str], pids: Callable[[], Collection[int]]) -> Source:
     """The kernel's files where they are: they cost nothing. Else the library."""
     library = machine.amdsmi() if not is_here(machine.root) else None
-    return AmdSmiMemory(library) if library is not None else AmdMemory(machine.root, every=TAKEN in variables)
+    return (
+        AmdSmiMemory(library) if library is not None else AmdMemory(machine.root, every=TAKEN in variables, pids=pids)
+    )

@@ -64,6 +64,7 @@ def test_a_processor_with_graphics_has_two_pools(tmp_path: Path) -> None:
         "gtt_used_bytes": 20 * GIB,
         "used_bytes": 21 * GIB,
         "total_bytes": 128 * GIB,
+        "process_bytes": None,
         "power_watts": 55.012,
     }
     assert "the total is no hard limit" in AmdMemory(root).open()[1]
@@ -82,6 +83,7 @@ def test_a_card_has_its_own_memory_alone(tmp_path: Path) -> None:
     assert values(read(tree(tmp_path, {"card0": DISCRETE})), "9f1a2b3c4d5e6f70") == {
         "used_bytes": 7 * GIB,
         "total_bytes": 24 * GIB,
+        "process_bytes": None,
         "power_watts": 210.5,
     }
 
@@ -99,7 +101,7 @@ def test_what_the_kernel_does_not_tell_is_null(tmp_path: Path) -> None:
     readings = read(
         tree(tmp_path, {"card0": broken, "card1": DISCRETE, "card1-DP-1": {}, "card2": {"vendor": "0x10de"}})
     )
-    assert values(readings, "card0") == {"used_bytes": None, "power_watts": None}
+    assert values(readings, "card0") == {"used_bytes": None, "process_bytes": None, "power_watts": None}
     assert all(one.reason for one in readings if one.value is None)
     assert values(readings, "9f1a2b3c4d5e6f70")["used_bytes"] == 7 * GIB
 
@@ -133,8 +135,40 @@ def test_a_card_that_vanishes_is_null(tmp_path: Path) -> None:
     (root / "sys/class/drm/card0").rename(root / "gone")
     assert [(one.value, one.reason) for one in source.read()] == [
         (None, "the card is gone"),
+        (None, "the kernel lists no compute process of the server's here"),
         (None, "the kernel does not tell this card's power"),
     ]
+
+
+def test_the_servers_part_is_that_of_its_compute_processes(tmp_path: Path) -> None:
+    """C68 and C69: by PCI address, of all its processes; null on a card where none of them is listed, never 0."""
+    root = tree(tmp_path, {"card0": DISCRETE, "card1": {**DISCRETE, "unique_id": "a1"}})
+    for card, bus in (("card0", "0000:03:00.0"), ("card1", "0000:c4:00.0")):
+        device = root / "sys/devices" / bus
+        device.parent.mkdir(exist_ok=True)
+        (root / "sys/class/drm" / card / "device").rename(device)
+        (root / "sys/class/drm" / card / "device").symlink_to(device)
+    kfd = "sys/class/kfd/kfd"
+    tree(
+        root,
+        {},
+        {
+            f"{kfd}/topology/nodes/0/gpu_id": "0",
+            f"{kfd}/topology/nodes/0/properties": "cpu_cores_count 16\nlocation_id 0\ndomain 0\n",
+            f"{kfd}/topology/nodes/1/gpu_id": "51140",
+            f"{kfd}/topology/nodes/1/properties": "simd_count 192\nlocation_id 768\ndomain 0\n",
+            f"{kfd}/topology/nodes/2/gpu_id": "7",
+            f"{kfd}/topology/nodes/2/properties": f"location_id {0xC4 << 8}\ndomain 0\n",
+            f"{kfd}/proc/12/vram_51140": f"{5 * GIB}\n",
+            f"{kfd}/proc/12/pasid": "32770",
+            f"{kfd}/proc/13/vram_51140": f"{GIB}\n",
+            f"{kfd}/proc/99/vram_7": "1",
+        },
+    )
+    source = AmdMemory(root, pids=lambda: [12, 13, 14])
+    source.open()
+    parts = {one.device: one.value for one in source.read() if one.name == "process_bytes"}
+    assert parts == {"9f1a2b3c4d5e6f70": 6 * GIB, "a1": None}
 
 
 def test_a_machine_without_cards_says_so(tmp_path: Path) -> None:
