@@ -26,7 +26,7 @@ def energy(
     Args:
         trials: the variant's valid trials by concurrency.
         samples: the variant's samples.
-        loads_ns: when its servers began to load.
+        loads_ns: when the servers that the run brought up began to load.
     """
     watts = [one for one in samples if one.name == "power_watts"]
     points = totals(watts)

@@ -8,7 +8,7 @@ from loadgen.analysis.energy import energy
 from loadgen.analysis.intervals import Estimate
 from loadgen.analysis.memory_growth import CACHE_OVERHEAD, growth, leaks, lives, without
 from loadgen.analysis.memory_margin import use
-from loadgen.analysis.memory_series import HostUse, Series, host_use, loads_ns, series
+from loadgen.analysis.memory_series import HostUse, Series, brought_up_ns, host_use, loads_ns, series
 from loadgen.analysis.slots_worth import HOST_SIDE, on_host, scarce, slot_bytes, slots_worth
 from loadgen.analysis.trial import Trial
 from loadgen.records.model import Sample, ServerStart
@@ -37,7 +37,7 @@ def memories(
         if asked.get("coresident") and entry["safety"] == "unsafe":
             entry["safety_reason"] = "the servers of all variants were up beside each other"
         trials = {level: found for (variant, level), found in valid.items() if variant == name}
-        entries.append({**entry, "energy": energy(trials, samples, loads_ns=loads_ns(starts))})
+        entries.append({**entry, "energy": energy(trials, samples, loads_ns=brought_up_ns(starts))})
     base = next((entry for entry in entries if entry["variant"] == baseline), None)
     for entry in entries:
         worth = None

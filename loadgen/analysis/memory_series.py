@@ -17,6 +17,7 @@ HOST = "host memory"
 LOG = "log"
 _PROCESS = "process"
 _USED = "used_bytes"
+_GPUS = ("nvml", "amd")
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,13 @@ class HostUse:
 
 
 def loads_ns(starts: Sequence[ServerStart]) -> list[int]:
-    """When each server began to load, as near as is known, in order of time."""
+    """When each server began to load, as near as is known, in order of time; one that ran already: when found."""
     return sorted(start.at_ns - s_to_ns(start.ready_s or 0.0) for start in starts)
+
+
+def brought_up_ns(starts: Sequence[ServerStart]) -> list[int]:
+    """When the servers that the run brought up began to load: what was read right before is without them."""
+    return loads_ns([start for start in starts if start.ready_s is not None])
 
 
 def series(samples: Sequence[Sample], starts: Sequence[ServerStart], *, on_device: bool | None) -> Series | None:
@@ -83,12 +89,14 @@ def series(samples: Sequence[Sample], starts: Sequence[ServerStart], *, on_devic
 
     `on_device`: whether its ledger has memory on a device; null: not known, then a device that is watched is believed.
     """
-    began = next(iter(loads_ns(starts)), None)
-    device = None if on_device is False else _device_series(samples, began)
-    if device is not None:
+    began = next(iter(brought_up_ns(starts)), None)
+    device = _device_series(samples, began)
+    if device is not None and on_device is not False:
         return device
     silent = [] if on_device is False else [one.device for one in samples if one.name == _USED and one.source != LOG]
-    return _process_series(samples, began, missing=sorted({device or "the device" for device in silent}))
+    process = _process_series(samples, began, missing=sorted({device or "the device" for device in silent}))
+    # A GPU that isn't used says nothing of a server in host memory; what was asked to watch does.
+    return process if process is not None or device is None or device.source.startswith(_GPUS) else device
 
 
 def host_use(samples: Iterable[Sample]) -> HostUse:

@@ -167,12 +167,31 @@ def test_without_a_look_before_the_load_there_is_no_delta() -> None:
     assert (found["before_bytes"], found["delta_bytes"], found["source"]) == (None, None, "nvml:used_bytes")
 
 
+def test_what_was_read_before_a_server_that_ran_already_is_no_baseline(make: Any) -> None:
+    """It held its memory then, too: it counts as use."""
+    ran = msgspec.structs.replace(_start(make, _line("model", 20000)), ready_s=None)
+    samples = [_gpu("used_bytes", 20500, at=_LOAD_S - 1, trial=None), _gpu("used_bytes", 20100)]
+    found = memory("mtp", [ran], samples)
+    assert (found["before_bytes"], found["delta_bytes"], found["peak_bytes"]) == (None, None, 20500 * _MIB)
+
+
 def test_a_server_in_host_memory_is_not_judged_by_a_gpu_that_it_does_not_use(make: Any) -> None:
     """Its log names the CPU alone: the process is what counts."""
     samples = [_gpu("used_bytes", 500), _gpu("total_bytes", 24576), _sample("rss_bytes", 300.0 * _MIB)]
     found = memory("mtp", [_start(make, _line("model", 200, "CPU_Mapped"), _line("kv", 50, "CPU"))], samples)
     assert (found["source"], found["budget_bytes"]) == ("process:rss_bytes", None)
     assert found["unexplained_bytes"] == 50 * _MIB
+    unseen = memory("mtp", [_start(make, _line("model", 200, "CPU"))], samples[:2])
+    assert (unseen["peak_bytes"], unseen["safety"]) == (None, "unknown")
+
+
+def test_a_server_in_host_memory_is_judged_by_what_was_asked_to_watch(make: Any) -> None:
+    """An exporter of the machine, where nobody sees the process."""
+    machine: dict[str, Any] = {"source": "exporter", "device": "host memory"}
+    samples = [_sample("used_bytes", 900.0 * _MIB, **machine), _sample("total_bytes", 4096.0 * _MIB, **machine)]
+    found = memory("mtp", [_start(make, _line("model", 200, "CPU"))], samples)
+    assert (found["source"], found["margin_bytes"]) == ("exporter:used_bytes", 3196 * _MIB)
+    assert (found["safety"], found["unexplained_bytes"]) == ("safe", 700 * _MIB)
 
 
 def test_memory_on_a_device_that_nobody_told_of_is_never_safe(make: Any) -> None:

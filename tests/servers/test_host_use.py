@@ -1,10 +1,17 @@
 """What a log says of memory while the server works: prompt cache, checkpoints, its own balance."""
 
+import time
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.client.chat import CHAT_PATH
+from loadgen.client.request_body import build_body
+from loadgen.experiment.model import Experiment
 from loadgen.servers.host_use import Balance, HostReading, HostUse, read_host_use, samples_of
+from loadgen.servers.target import open_target
 from loadgen.units import mib_to_bytes
 
 MIB = 1 << 20
@@ -131,3 +138,36 @@ def test_junk_never_fails(lines: list[str]) -> None:
     """Whatever is printed, nothing negative comes out."""
     found = read_host_use(lines)
     assert all(one.prompt_cache_bytes >= 0 and one.checkpoints_bytes >= 0 for one in found.readings)
+
+
+@pytest.mark.live
+async def test_a_servers_log_tells_what_its_host_memory_held(demo_model: Path, tmp_path: Path) -> None:
+    """A real server with one slot saves each prompt before the next, dated between its start and its end.
+
+    Its ledger is the same whether a probe made it reserve again or not.
+    """
+    args = ["-m", str(demo_model), "-np", "1", "-c", "1024", "-lv", "4", "-t", "1", "-tb", "1", "--poll", "0"]
+    args += ["--spec-type", "draft-mtp", "--spec-draft-n-max", "3"]
+    variant = {"kind": "launch", "name": "mtp", "program": "embedded", "args": args}
+    experiment = Experiment.model_validate({"variants": [variant], "baseline": "mtp", "levels": (1,)})
+    ledgers = []
+    for number, probe in enumerate((False, True)):
+        begin = time.monotonic_ns()
+        target = await open_target(
+            experiment.variants[0], experiment, log_path=tmp_path / f"{number}.log", on_wait=lambda _: None, probe=probe
+        )
+        try:
+            for word in ("apple ", "stone ", "river "):
+                messages = [{"role": "user", "content": word * 40}]
+                body = build_body(messages, model=None, max_tokens=4, exact_length=True, extra={})
+                await target.transport.post(CHAT_PATH, body, 60)
+            ledgers.append(target.ledger())
+        finally:
+            await target.close()
+        samples = target.host_samples(run="run")
+        held = [one for one in samples if one.name == "prompt_cache_bytes"]
+        assert held[-1].value
+        assert all(begin < one.at_ns < time.monotonic_ns() for one in held)
+        taken = [one.value for one in samples if one.name == "checkpoints_taken"]
+        assert taken[0]
+    assert ledgers[0] == ledgers[1]
