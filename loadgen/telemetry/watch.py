@@ -12,8 +12,10 @@ from loadgen.records.model import Sample
 from loadgen.telemetry.choice import Machine, device_sources, reads_process
 from loadgen.telemetry.process_memory import ProcessMemory
 from loadgen.telemetry.source import Source
-from loadgen.telemetry.watcher import Watcher
+from loadgen.telemetry.watcher import FIRST_S, Watcher
 
+BEFORE_S = 10.0
+"""How long the reading before a load may take: opening NVIDIA's driver takes seconds where it was not loaded."""
 FAMILY_S = 10.0
 """Between two looks for children of the server: each scans every process of the machine."""
 
@@ -74,7 +76,7 @@ class MemoryWatch:
         self._active = list(self._watchers(server))
         for watcher in self._active:
             watcher.begin(None, server.variant)
-        await self.pause()
+        await self.pause(BEFORE_S)
 
     def begin(self, trial: str, server: Watched, pid: int | None) -> None:
         """Read devices, and the processes below `pid` where it is known, until `pause`."""
@@ -84,11 +86,11 @@ class MemoryWatch:
         for watcher in self._active:
             watcher.begin(trial, server.variant)
 
-    async def pause(self) -> None:
+    async def pause(self, patience_s: float = FIRST_S) -> None:
         """Stop reading; see `Watcher.pause`."""
         active, self._active = self._active, []
         try:
-            await asyncio.gather(*(watcher.pause() for watcher in active))
+            await asyncio.gather(*(watcher.pause(patience_s) for watcher in active))
         finally:
             self._say()
 

@@ -60,19 +60,19 @@ class Watcher:
             self._thread.start()
         self._wake.set()
 
-    async def pause(self) -> None:
-        """Stop reading; waits up to `FIRST_S` for a first reading. Raises what the sink raised, if it did.
+    async def pause(self, patience_s: float = FIRST_S) -> None:
+        """Stop reading; waits up to `patience_s` for a first reading. Raises what the sink raised, if it did.
 
         A source that has not answered by then leaves a null sample that says so.
         """
         if self._place is not None and not self._read.is_set():
-            await asyncio.to_thread(self._read.wait, FIRST_S)
+            await asyncio.to_thread(self._read.wait, patience_s)
         with self._lock:
             place, self._place = self._place, None
             since = self._reading_since_ns
             if not self._read.is_set() and place is not None and not self._closed:
                 now = time.monotonic_ns()
-                waited = ns_to_s(now - since) if since is not None else FIRST_S
+                waited = ns_to_s(now - since) if since is not None else patience_s
                 self._emit(place, now, self._nothing(f"{self._source.name} has not answered for {waited:.1f} s"))
         if self._failed is not None:
             raise self._failed

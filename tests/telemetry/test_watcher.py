@@ -158,7 +158,7 @@ async def test_a_source_that_hangs_leaves_the_loop_free_and_a_null() -> None:
     source, kept = Scripted(take), Kept()
     one = watcher(source, kept)
     one.begin("t", "off")
-    pausing = asyncio.create_task(one.pause())
+    pausing = asyncio.create_task(one.pause(0.2))
     turns = 0
     while not pausing.done():
         await asyncio.sleep(0)
