@@ -9,6 +9,9 @@ from loadgen.units import bytes_to_mib
 
 _PRINTED_DIGITS = 2
 """Of a MiB, in load logs."""
+_REPACKED = "CPU_REPACK"
+"""The device of weights that llama.cpp copies into another order for the CPU at hand, beside those of the file."""
+_COPY = "_repacked"
 _JOINED = {"mtp_model": "model"}
 """A log has the weights of MTP heads in the model's."""
 
@@ -48,6 +51,7 @@ def check(prediction: Prediction, ledger: Sequence[Component]) -> list[Check]:
         predicted[name] = None if before is None or share.bytes is None else before + share.bytes
     logged = _totals(ledger)
     unknown = {name for name, count in predicted.items() if count is None}
+    unknown |= {name for name in logged if name.endswith(_COPY)}
     return [
         Check(
             component=name,
@@ -73,7 +77,8 @@ def fit(prediction: Prediction, ledger: Sequence[Component]) -> Mapping[str, flo
 def _totals(ledger: Sequence[Component]) -> dict[str, int]:
     sums: dict[str, int] = {}
     for line in ledger:
-        sums[line.component] = sums.get(line.component, 0) + line.bytes
+        name = line.component + (_COPY if line.device == _REPACKED else "")
+        sums[name] = sums.get(name, 0) + line.bytes
     return sums
 
 

@@ -56,6 +56,8 @@ class Architecture:
     state_elements: int
     """Recurrent state of one layer, one slot and one row."""
     embedding: int
+    heads: int
+    """Attention heads of the first layer."""
     widest: int
     """Elements a token of the widest thing that a layer computes, for the estimate of the compute buffer."""
     vocabulary: int
@@ -123,6 +125,7 @@ def read_architecture(model: ModelFile) -> Architecture:
         window=window if window is not None and any(layer.sliding for layer in layers[:main]) else None,
         state_elements=_state_elements(model, name, width),
         embedding=width,
+        heads=_by_layer(model, f"{name}.attention.head_count", 0) or 0,
         widest=_widest(model, name),
         vocabulary=_vocabulary(model, name),
         trained_context=model.number(f"{name}.context_length") or 0,
@@ -202,12 +205,20 @@ def _state_elements(model: ModelFile, name: str, width: int) -> int:
 
 
 def _widest(model: ModelFile, name: str) -> int:
-    """Of the feed-forward part: gate, up and their product, of all experts that a token is given to."""
+    """Of the feed-forward part gate, up and their product, of all experts that a token is given to."""
     dense = max(model.numbers(f"{name}.feed_forward_length") or (model.number(f"{name}.feed_forward_length") or 0,))
     experts = (model.number(f"{name}.expert_used_count") or 0) * (
         model.number(f"{name}.expert_feed_forward_length") or 0
     )
-    return 3 * max(dense, experts)
+    return max(3 * max(dense, experts), _recurrent_width(model, name))
+
+
+def _recurrent_width(model: ModelFile, name: str) -> int:
+    """Of a recurrent layer: what its convolution runs over, and its input and output."""
+    inner = model.number(f"{name}.ssm.inner_size") or 0
+    groups = (model.number(f"{name}.ssm.group_count") or 0) * (model.number(f"{name}.ssm.state_size") or 0)
+    delta = (model.number(f"{name}.kda.head_dim") or 0) * (_by_layer(model, f"{name}.attention.head_count", 0) or 0)
+    return max(3 * inner + 2 * groups, 5 * delta)
 
 
 def _vocabulary(model: ModelFile, name: str) -> int:

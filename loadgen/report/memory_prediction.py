@@ -109,7 +109,7 @@ def _checks(checks: Sequence[Check]) -> Table:
     for one in checks:
         verdict = "equal" if one.equal else "differs"
         if one.equal is None:
-            verdict = "estimated" if one.estimated else "unknown"
+            verdict = "estimated" if one.estimated else "not predicted"
         if one.difference is not None and not one.equal:
             verdict += f", {share(one.difference)} off"
         style = "red" if one.equal is False else ""

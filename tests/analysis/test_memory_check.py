@@ -45,6 +45,13 @@ def test_what_only_the_log_has_is_shown() -> None:
     assert last.difference is None
 
 
+def test_weights_repacked_for_the_cpu_are_apart() -> None:
+    """A copy that depends on the machine: shown, not judged, and no part of the model's own weights."""
+    (first, *_, last) = check(PREDICTION, [*LEDGER, _logged("model", 12.5, "CPU_REPACK")])
+    assert (first.component, first.equal) == ("model", True)
+    assert last == Check("model_repacked", None, round(12.5 * MIB), estimated=False, equal=None)
+
+
 def test_how_far_off_an_estimate_is() -> None:
     """As a share of the log's figure."""
     assert [one.difference for one in check(PREDICTION, LEDGER)][2] == 0.25

@@ -146,11 +146,11 @@ def test_a_draft_model_has_entries_of_its_own(gemma: Architecture, demo: Archite
 def test_outputs_times_vocabulary_are_the_compute_buffer_of_large_vocabularies(
     gemma: Architecture, arguments: str, logged: float
 ) -> None:
-    """Within 1 % of load logs, and marked as an estimate."""
+    """Within 3 % of load logs, and marked as an estimate."""
     share = next(s for s in predict(Models(gemma), _serving(arguments)).shares if s.component == "compute")
     assert share.source == "estimated"
     assert share.bytes is not None
-    assert abs(share.bytes / MIB / logged - 1) < 0.01
+    assert abs(share.bytes / MIB / logged - 1) < 0.03
 
 
 def test_the_hosts_side_is_apart(gemma: Architecture, demo: Architecture) -> None:

@@ -81,8 +81,8 @@ def test_a_command_as_text(demo: Path) -> None:
     assert "recurrent state 13.12 gguf 8 rows a slot" in lines
     assert "checkpoints 119.50 gguf at most, in host memory" in lines
     assert "- recurrent state: 0.41 MiB a slot and row × 4 slots × 8 rows = 13.12 MiB" in lines
-    assert any(line.startswith("4 47 fits +63 ") for line in lines)
-    assert any(line.startswith("8 51 fits +59 ") and line.endswith("104 tight +6") for line in lines)
+    assert any(line.startswith("4 46 fits +64 ") for line in lines)
+    assert any(line.startswith("8 51 fits +59 ") and line.endswith("101 tight +9") for line in lines)
     assert "qwen35 rolls back" in result.out
 
 
