@@ -3,7 +3,7 @@
 Measured on b11549 (CPU): the masks of the attention and a few copies of the residual stream stay for the whole graph;
 above them lies the larger of what the widest layer needs for one micro-batch and of the logits of all outputs. The
 second is why speculation with a large vocabulary costs compute memory without any model: 4 slots × (1 + 48) outputs ×
-262,144 tokens × 4 B = 196 MiB. Held against 33 load logs of six tiny models and Gemma 3 270M it is within 14 %, except
+262,144 tokens × 4 B = 196 MiB. Held against 33 load logs of five tiny models and Gemma 3 270M it is within 14 %, except
 for MTP heads of tiny models (17 % low to 37 % high) and for a Mamba 2 (1.5 for 2.4 MiB).
 """
 
