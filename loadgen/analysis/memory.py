@@ -8,7 +8,15 @@ from loadgen.analysis.energy import energy
 from loadgen.analysis.intervals import Estimate
 from loadgen.analysis.memory_growth import CACHE_OVERHEAD, growth, leaks, lives, without
 from loadgen.analysis.memory_margin import use
-from loadgen.analysis.memory_series import HostUse, Series, brought_up_ns, host_use, loads_ns, series
+from loadgen.analysis.memory_series import (
+    HostUse,
+    Series,
+    brought_up_ns,
+    host_use,
+    loads_ns,
+    reads_proportional,
+    series,
+)
 from loadgen.analysis.slots_worth import HOST_SIDE, on_host, scarce, slot_bytes, slots_worth
 from loadgen.analysis.trial import Trial
 from loadgen.records.model import Sample, ServerStart
@@ -22,6 +30,8 @@ def memories(
     """The memory entries of a run, one a variant: each with its difference to the baseline, and with its energy."""
     asked = run.manifest.experiment
     levels = {record.trial: record.level for record in run.trials}
+    # By one size for all variants: the two aren't comparable.
+    proportional = all(reads_proportional(one for one in run.samples if one.variant == name) for name in names)
     entries = []
     for name in names:
         starts = [start for start in run.starts if start.variant == name]
@@ -33,6 +43,7 @@ def memories(
             budget_bytes=asked.get("memory_budget_bytes"),
             margin_bytes=asked.get("memory_margin_bytes"),
             levels=levels,
+            proportional=proportional,
         )
         if asked.get("coresident") and entry["safety"] == "unsafe":
             entry["safety_reason"] = "the servers of all variants were up beside each other"
@@ -55,6 +66,7 @@ def memory(
     budget_bytes: int | None = None,
     margin_bytes: int | None = None,
     levels: Mapping[str, int] | None = None,
+    proportional: bool | None = None,
 ) -> dict[str, Any]:
     """Ledger, use, margin and growth of one variant.
 
@@ -69,6 +81,7 @@ def memory(
         budget_bytes: what the server may use.
         margin_bytes: what must be left of it.
         levels: the concurrency of each trial.
+        proportional: whether to go by the proportional size of a process; null: where it was read often enough.
     """
     starts = [start for start in starts if start.variant == variant]
     samples = [one for one in samples if one.variant == variant]
@@ -76,7 +89,9 @@ def memory(
     host = host_use(samples)
     ledger = [*_loaded(loaded), *_host_lines(host, starts)]
     on_device = any(not on_host(line["device"]) for line in ledger) if loaded is not None else None
-    watched = series(samples, starts, on_device=on_device)
+    if proportional is None:
+        proportional = reads_proportional(samples)
+    watched = series(samples, starts, on_device=on_device, proportional=proportional)
     slots = next((start.facts.slots for start in starts if start.facts.slots is not None), None)
     return {
         "variant": variant,

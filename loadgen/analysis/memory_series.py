@@ -84,17 +84,30 @@ def brought_up_ns(starts: Sequence[ServerStart]) -> list[int]:
     return loads_ns([start for start in starts if start.ready_s is not None])
 
 
-def series(samples: Sequence[Sample], starts: Sequence[ServerStart], *, on_device: bool | None) -> Series | None:
-    """The series of one variant (its samples and starts), or null where nothing was read.
+def reads_proportional(samples: Iterable[Sample]) -> bool:
+    """Whether the proportional size, which counts shared pages once, was read often enough to show a peak."""
+    names = [one.name for one in samples if one.source == _PROCESS and one.value is not None]
+    return names.count("pss_bytes") > 0 and 2 * names.count("pss_bytes") >= names.count("rss_bytes")
 
-    `on_device`: whether its ledger has memory on a device; null: not known, then a device that is watched is believed.
+
+def series(
+    samples: Sequence[Sample], starts: Sequence[ServerStart], *, on_device: bool | None, proportional: bool
+) -> Series | None:
+    """The series of one variant, or null where nothing was read.
+
+    Args:
+        samples: the variant's samples.
+        starts: its server starts.
+        on_device: whether its ledger has memory on a device; null: not known, then a device that was watched counts.
+        proportional: by which size of a process to go, the proportional or the resident one.
     """
     began = next(iter(brought_up_ns(starts)), None)
     device = _device_series(samples, began)
     if device is not None and on_device is not False:
         return device
     silent = [] if on_device is False else [one.device for one in samples if one.name == _USED and one.source != LOG]
-    process = _process_series(samples, began, missing=sorted({device or "the device" for device in silent}))
+    size = "pss_bytes" if proportional else "rss_bytes"
+    process = _process_series(samples, began, name=size, missing=sorted({device or "the device" for device in silent}))
     # A GPU that isn't used says nothing of a server in host memory; what was asked to watch does.
     return process if process is not None or device is None or device.source.startswith(_GPUS) else device
 
@@ -178,15 +191,11 @@ def _device(device: str | None, samples: Sequence[Sample], used: Sequence[Sample
     return {"device": device, "peak_bytes": round(peak), "total_bytes": round(sizes[-1]) if sizes else None}
 
 
-def _process_series(samples: Sequence[Sample], began: int | None, *, missing: Sequence[str]) -> Series | None:
-    """By the proportional size, which counts shared pages once, unless it was read too seldom to show a peak."""
-    by_name = {
-        name: [one for one in samples if one.source == _PROCESS and one.name == name]
-        for name in ("pss_bytes", "rss_bytes")
-    }
-    told = {name: totals(found) for name, found in by_name.items()}
-    name = "pss_bytes" if told["pss_bytes"] and 2 * len(told["pss_bytes"]) >= len(told["rss_bytes"]) else "rss_bytes"
-    points = [point for point in told[name] if began is None or point.at_ns >= began]
+def _process_series(
+    samples: Sequence[Sample], began: int | None, *, name: str, missing: Sequence[str]
+) -> Series | None:
+    told = totals(one for one in samples if one.source == _PROCESS and one.name == name)
+    points = [point for point in told if began is None or point.at_ns >= began]
     if not points:
         return None
     return Series(

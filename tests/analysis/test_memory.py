@@ -62,6 +62,15 @@ def test_proportional_size_goes_before_resident_size_unless_it_was_read_seldom()
     assert memory("mtp", [], seldom)["source"] == "process:rss_bytes"
 
 
+def test_variants_are_compared_by_the_same_size(make: Any) -> None:
+    """Where one was read too seldom by its proportional size, both go by the resident one."""
+    samples = [_sample(name, 9.0, variant=variant) for variant in ("off", "mtp") for name in ("pss_bytes", "rss_bytes")]
+    run = make.run({("off", 1): [10.0], ("mtp", 1): [10.0]}, samples=samples)
+    assert {entry["source"] for entry in memories(run, ["off", "mtp"], "off", {})} == {"process:pss_bytes"}
+    run.samples.extend(_sample("rss_bytes", 9.0, at=at) for at in (201, 202))
+    assert {entry["source"] for entry in memories(run, ["off", "mtp"], "off", {})} == {"process:rss_bytes"}
+
+
 def test_without_a_budget_safety_is_unknown() -> None:
     """No budget, or no sample: unknown, with null, never 0, and the reason."""
     found = memory("mtp", [], [_sample("rss_bytes", 9.0)])

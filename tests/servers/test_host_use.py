@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from loadgen.client.chat import CHAT_PATH
 from loadgen.client.request_body import build_body
+from loadgen.client.transport import HttpTransport
 from loadgen.experiment.model import Experiment
 from loadgen.servers.host_use import Balance, HostReading, HostUse, read_host_use, samples_of
 from loadgen.servers.target import open_target
@@ -160,7 +161,8 @@ async def test_a_servers_log_tells_what_its_host_memory_held(demo_model: Path, t
             for word in ("apple ", "stone ", "river "):
                 messages = [{"role": "user", "content": word * 40}]
                 body = build_body(messages, model=None, max_tokens=4, exact_length=True, extra={})
-                await target.transport.post(CHAT_PATH, body, 60)
+                async with HttpTransport(target.transport.endpoint) as once:
+                    await once.post(CHAT_PATH, body, 60)
             ledgers.append(target.ledger())
         finally:
             await target.close()
