@@ -64,12 +64,13 @@ async def check_output(
     skipped = skip_reason(variant, command, random_weights=random_weights)
     answers: list[CheckedAnswer] = []
     comparison = None
+    caller = GreedyCaller(chat, run=run, variant=variant.name, level=level, model=model, body=body)
     if skipped is None:
-        caller = GreedyCaller(chat, run=run, variant=variant.name, level=level, model=model, body=body)
         count = level if slots is None else min(level, slots)
         answers = await _Sessions(caller, coded_sessions(run, count), named_slots=slots is not None).ask(control)
-        if greedy is not None and all(answer.outcome == Outcome.OK for answer in answers):
-            comparison = await greedy.compare(caller, agents=level, llama=slots is not None)
+    # Noise can't be told from wrong answers, but it can be told from the baseline's: that is what was asked.
+    if greedy is not None and not random_weights and all(answer.outcome == Outcome.OK for answer in answers):
+        comparison = await greedy.compare(caller, agents=level, llama=slots is not None)
     return OutputCheck(
         run=run,
         variant=variant.name,

@@ -146,7 +146,7 @@ def test_what_is_wrong_with_a_matrix_is_said(text: str, message: str) -> None:
         ("--cache-ram: [0]", ("cache",)),
         ("-t: [2]", ("threads",)),
         ("-ub: [256]", ("batch",)),
-        ("-ngl: [9]", ()),
+        ("-ngl: [9]", ("device",)),
         ("-m: [a, b]", ()),
     ],
 )

@@ -330,6 +330,25 @@ async def test_a_skipped_check_asks_nothing(stand_in: Serve) -> None:
     assert (server.asked, check.answers, judge(check, None).result) == ([], [], "n/a")
 
 
+async def test_full_compares_noise_with_the_baselines_answers(stand_in: Serve) -> None:
+    """Set acceptance makes text noise, which no code word tells from wrong; that it changes answers can be told."""
+
+    async def says(asked: Asked) -> Answered:
+        return await copies(asked) if asked.agent is not None else Answered("an answer")
+
+    async def babbles(_asked: Asked) -> Answered:
+        return Answered("noise")
+
+    greedy = GreedyAnswers(baseline="off", seed=7)
+    baseline = (await ask((await stand_in(says)).endpoint, variant="off", greedy=greedy)).check
+    noise = await stand_in(babbles)
+    check = (await ask(noise.endpoint, command=("llama-server", "--spec-synth-len", "2"), greedy=greedy)).check
+    assert (check.answers, judge(check, baseline).result) == ([], "n/a")
+    told = answers(check, baseline)
+    assert told is not None
+    assert (told["changed"]["value"], told["call"]) == (1.0, "yes")
+
+
 async def test_full_holds_greedy_answers_against_the_baseline_alone(stand_in: Serve) -> None:
     """The baseline is asked first alone, then with the run's agents; a variant only with these."""
 
