@@ -263,7 +263,8 @@ async def test_settings_and_digest_of_a_real_server(
         "cache_type_k": "q8_0", "cache_type_v": "f16", "flash_attn": "on", "kv_unified": True,
         "cache_ram_mib": 0, "ctx_checkpoints": 0, "cache_reuse": 64, "cache_prompt": False, "swa_full": NOT_GIVEN,
         "threads": 1, "threads_batch": 2, "batch": 256, "ubatch": 128, "cont_batching": NOT_GIVEN,
-        "sleep_idle_s": NOT_GIVEN,
+        "sleep_idle_s": NOT_GIVEN, "gpu_layers": NOT_GIVEN, "devices": NOT_GIVEN, "split_mode": NOT_GIVEN,
+        "tensor_split": NOT_GIVEN, "main_gpu": NOT_GIVEN,
     }  # fmt: skip
     assert [one.field for one in differences(plain, other)] == [
         *("model", "context_per_slot", "cache", "kv", "threads", "batch")

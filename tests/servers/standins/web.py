@@ -3,6 +3,7 @@
 import http.client
 import json
 import threading
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -111,16 +112,16 @@ class Exchange(BaseHTTPRequestHandler):
             self.wfile.write(f"data: {text}\n\n".encode())
 
     def forward(self, address: str, path: str) -> None:
-        """Pass the request on to another server and its answer back, piece by piece."""
+        """Pass the request on to another server and its answer back, piece by piece, while the client listens."""
         connection = http.client.HTTPConnection(urlsplit(address).netloc)
-        connection.request(self.command, path, self.body or None, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.headers["Content-Type"] or "application/json")
-        self.end_headers()
-        while piece := answer.read1(65536):
-            self.wfile.write(piece)
-        connection.close()
+        with closing(connection), suppress(ConnectionError):
+            connection.request(self.command, path, self.body or None, {"Content-Type": "application/json"})
+            with connection.getresponse() as answer:
+                self.send_response(answer.status)
+                self.send_header("Content-Type", answer.headers["Content-Type"] or "application/json")
+                self.end_headers()
+                while piece := answer.read1(65536):
+                    self.wfile.write(piece)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
         """Say nothing."""
