@@ -58,11 +58,6 @@ def judge(check: OutputCheck, baseline: OutputCheck | None) -> Judgement:
     return Judgement("passed")
 
 
-def failure_sentence(variant: str, reasons: Sequence[str]) -> str:
-    """One sentence that says of which variant the check failed, and why."""
-    return f"The output check of {variant} failed: {'; '.join(reasons)}."
-
-
 def _few(texts: Sequence[str]) -> list[str]:
     """A sentence names three of a kind, and counts the rest."""
     return [*texts[:SHOWN], *([f"{len(texts) - SHOWN} more of this kind"] if len(texts) > SHOWN else [])]

@@ -38,11 +38,6 @@ class Command:
         return speculation_in(self.own, self.env)
 
     @property
-    def drafts_with_model(self) -> bool:
-        """Whether a draft model or draft heads are among its types: `--spec-draft-*` means something to them alone."""
-        return any(kind.startswith("draft-") for kind in self.speculation.types)
-
-    @property
     def longest_draft(self) -> int | None:
         """The most tokens that one draft may hold; null where a type is unknown or a value is no number."""
         longest = [self.longest_of(kind) for kind in self.speculation.types]

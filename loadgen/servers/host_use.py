@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from loadgen.records.model import Sample
 from loadgen.servers.loadlog import SOURCE, lines_of
-from loadgen.units import mib_to_bytes, s_to_ns
+from loadgen.units import mib_to_bytes, ms_to_s, ns_to_s, s_to_ns, us_to_ns
 
 _TIME = re.compile(r"(?:\[\d+\]\s*)?(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) ")
 """Minutes, seconds, milliseconds and microseconds since the process began; old builds print none."""
@@ -196,7 +196,7 @@ def _seconds(line: str) -> float | None:
     if found is None:
         return None
     minutes, seconds, milliseconds, microseconds = (int(part) for part in found.groups())
-    return minutes * 60 + seconds + milliseconds / 1e3 + microseconds / 1e6
+    return minutes * 60 + seconds + ms_to_s(milliseconds) + ns_to_s(us_to_ns(microseconds))
 
 
 def _sum(reading: HostReading) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadgen.analysis.output_check import Judgement, answers, failure_sentence, judge, output_check_summary
+from loadgen.analysis.output_check import Judgement, answers, judge, output_check_summary
 from loadgen.records.output_check import AnswerComparison, CheckedAnswer, OutputCheck
 
 if TYPE_CHECKING:
@@ -130,12 +130,6 @@ def test_a_check_that_was_skipped_is_no_result() -> None:
     assert judge(check(skipped="the model's weights are random"), OFF) == Judgement(
         "n/a", ("not checked: the model's weights are random",)
     )
-
-
-def test_a_failure_is_one_sentence() -> None:
-    """Variant and reasons."""
-    text = failure_sentence("mtp", ("agent 1 got an empty answer", "agent 2 got an empty answer"))
-    assert text == "The output check of mtp failed: agent 1 got an empty answer; agent 2 got an empty answer."
 
 
 def compared(changed: set[int], *, prompts: int = 40, missing: int = 0, variant: str = "mtp") -> OutputCheck:
