@@ -13,6 +13,8 @@ EXAMPLES = "Examples:\n\n- `loadgen demo`\n- `loadgen demo --model gemma`"
 
 SLOTS = 8
 CONTEXT_PER_SLOT = 1024
+MAX_TOKENS = 48
+"""Half of what the workload's turns have: so four rounds of four levels fit four minutes on a slow machine too."""
 GEMMA_SLOTS = 4
 GEMMA_CONTEXT_PER_SLOT = 4096
 GEMMA_MAX_TOKENS = 96
@@ -79,7 +81,7 @@ def _random() -> tuple[dict[str, Any], str]:
     common = _server(path, SLOTS, CONTEXT_PER_SLOT)
     speculation = ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3", "--spec-synth-len", "3.5")
     variants = (_variant("off", common, speculative=False), _variant("mtp", common + speculation, speculative=True))
-    return {"variants": variants, "levels": (1, 2, 4, 8), "workload": "demo"}, "250s"
+    return {"variants": variants, "levels": (1, 2, 4, 8), "workload": "demo", "max_tokens": MAX_TOKENS}, "250s"
 
 
 def _gemma() -> tuple[dict[str, Any], str]:

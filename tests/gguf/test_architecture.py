@@ -28,17 +28,17 @@ def _model(path: Path, name: str, metadata: dict[str, Meta], tensors: list[str],
     return _read(write(path / "m.gguf", base, dict.fromkeys(tensors, ((32,), F32))))
 
 
-def test_the_demo_model_is_three_recurrent_layers_one_with_attention_and_an_mtp_head(tmp_path: Path) -> None:
-    """Weights of the head are apart: a server loads them for draft-mtp alone (32.19 and 39.89 MiB in load logs)."""
+def test_the_demo_model_has_attention_in_every_fourth_layer_and_an_mtp_head(tmp_path: Path) -> None:
+    """Weights of the head are apart: a server loads them for draft-mtp alone (61.39 and 69.08 MiB in load logs)."""
     found = _read(write_tiny_model(tmp_path / "m.gguf", "demo"))
     recurrent, attention = Layer(0, 0, sliding=False, recurrent=True), Layer(128, 128, sliding=False, recurrent=False)
-    assert found.layers == (recurrent, recurrent, recurrent, attention)
+    assert found.layers == (recurrent, recurrent, recurrent, attention) * 2
     assert found.draft_layers == (attention,)
-    assert found.state_bytes / MIB == 0.41015625
+    assert found.state_bytes / MIB == 0.8203125
     assert found.weight_bytes is not None
     assert found.draft_weight_bytes is not None
-    assert round(found.weight_bytes / MIB, 2) == 32.19
-    assert round((found.weight_bytes + found.draft_weight_bytes) / MIB, 2) == 39.89
+    assert round(found.weight_bytes / MIB, 2) == 61.39
+    assert round((found.weight_bytes + found.draft_weight_bytes) / MIB, 2) == 69.08
     assert (found.vocabulary, found.trained_context, found.embedding) == (1024, 32768, 384)
     assert found.rolls_back
     assert not found.tied

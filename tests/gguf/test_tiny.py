@@ -15,7 +15,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize(("size", "width", "blocks"), [("small", 64, 5), ("demo", 384, 5)])
+@pytest.mark.parametrize(("size", "width", "blocks"), [("small", 64, 5), ("demo", 384, 9)])
 def test_metadata_states_the_hybrid_architecture_with_one_mtp_block(
     tmp_path: Path, size: Size, width: int, blocks: int
 ) -> None:
