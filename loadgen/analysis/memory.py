@@ -9,6 +9,7 @@ from loadgen.analysis.intervals import Estimate
 from loadgen.analysis.memory_growth import CACHE_OVERHEAD, growth, leaks, lives, without
 from loadgen.analysis.memory_margin import use
 from loadgen.analysis.memory_series import (
+    LOG,
     HostUse,
     Series,
     brought_up_ns,
@@ -16,12 +17,16 @@ from loadgen.analysis.memory_series import (
     loads_ns,
     reads_proportional,
     series,
+    unaccounted,
 )
 from loadgen.analysis.slots_worth import HOST_SIDE, on_host, scarce, slot_bytes, slots_worth
 from loadgen.analysis.trial import Trial
-from loadgen.records.model import Sample, ServerStart
+from loadgen.records.model import Sample, ServerStart, TrialRecord
 from loadgen.records.run import Run
 from loadgen.units import BYTES_PER_MIB
+
+PREDICTED = "predicted"
+"""Source of a ledger that no log told."""
 
 
 def memories(
@@ -29,13 +34,15 @@ def memories(
 ) -> list[dict[str, Any]]:
     """The memory entries of a run, one a variant: each with its difference to the baseline, and with its energy."""
     asked = run.manifest.experiment
+    again = superseded(run.trials)
+    read = [one for one in run.samples if one.trial not in again]
     levels = {record.trial: record.level for record in run.trials}
     # By one size for all variants: the two aren't comparable.
-    proportional = all(reads_proportional(one for one in run.samples if one.variant == name) for name in names)
+    proportional = all(reads_proportional(one for one in read if one.variant == name) for name in names)
     entries = []
     for name in names:
         starts = [start for start in run.starts if start.variant == name]
-        samples = [one for one in run.samples if one.variant == name]
+        samples = [one for one in read if one.variant == name]
         entry = memory(
             name,
             starts,
@@ -52,7 +59,7 @@ def memories(
     base = next((entry for entry in entries if entry["variant"] == baseline), None)
     for entry in entries:
         worth = None
-        if base is not None and entry is not base:
+        if base is not None and entry is not base and entry["ledger_source"] == base["ledger_source"]:
             worth = slots_worth(entry["ledger"], base["ledger"], base["slot_bytes"])
         entry["slots_worth"] = worth
     return entries
@@ -85,10 +92,11 @@ def memory(
     """
     starts = [start for start in starts if start.variant == variant]
     samples = [one for one in samples if one.variant == variant]
-    loaded = next((start for start in starts if start.ledger), None)
+    loaded = _attributed(starts)
+    source = _source(loaded)
     host = host_use(samples)
     ledger = [*_loaded(loaded), *_host_lines(host, starts)]
-    on_device = any(not on_host(line["device"]) for line in ledger) if loaded is not None else None
+    on_device = any(not on_host(line["device"]) for line in ledger) if source == LOG else None
     if proportional is None:
         proportional = reads_proportional(samples)
     watched = series(samples, starts, on_device=on_device, proportional=proportional)
@@ -99,12 +107,46 @@ def memory(
         **use(watched, budget_bytes, margin_bytes, _devices_of(ledger)),
         **_growth(watched, host, starts, levels or {}),
         "ledger": ledger,
+        "ledger_source": source,
+        "ledger_missing": _missing(starts) if source != LOG else None,
         "ledger_bytes": sum(line["bytes"] for line in scarce(ledger)) if loaded is not None else None,
-        "unexplained_bytes": _unexplained(watched, ledger) if loaded is not None else None,
+        "unexplained_bytes": _unexplained(watched, ledger, is_predicted=source == PREDICTED) if loaded else None,
+        "unaccounted": unaccounted(samples),
         "slots": slots,
         "slot_bytes": slot_bytes(ledger, slots),
         "slots_worth": None,
     }
+
+
+def _attributed(starts: Sequence[ServerStart]) -> ServerStart | None:
+    """The first start with a ledger, one that a log told before one that is predicted."""
+    with_ledger = [start for start in starts if start.ledger]
+    return next((start for start in with_ledger if _source(start) == LOG), next(iter(with_ledger), None))
+
+
+def _source(start: ServerStart | None) -> str | None:
+    """`log`, or `predicted` from the model's header and the command."""
+    if start is None:
+        return None
+    return LOG if all(line.source == LOG for line in start.ledger) else PREDICTED
+
+
+def _missing(starts: Sequence[ServerStart]) -> str | None:
+    """Why no log told the ledger."""
+    return next((start.ledger_missing for start in starts if start.ledger_missing is not None), None)
+
+
+def superseded(trials: Sequence[TrialRecord]) -> set[str]:
+    """Trials that were done again when the run was resumed, by name; those that left no record too.
+
+    Another attempt has the number of it behind the name (`replay.plan.unused`).
+    """
+    out: set[str] = set()
+    for record in trials:
+        if record.attempt > 1:
+            name = record.trial.removesuffix(f".{record.attempt}")
+            out |= {name, *(f"{name}.{number}" for number in range(2, record.attempt))}
+    return out
 
 
 def _loaded(start: ServerStart | None) -> list[dict[str, Any]]:
@@ -175,12 +217,15 @@ def _growth(
     }
 
 
-def _unexplained(watched: Series | None, ledger: Sequence[Mapping[str, Any]]) -> int | None:
+def _unexplained(watched: Series | None, ledger: Sequence[Mapping[str, Any]], *, is_predicted: bool) -> int | None:
     """What was seen at the peak beyond the ledger: of a device its growth since before the load, where that is known.
 
     Negative where something was reserved and never written, which takes no memory of a process.
+    A prediction doesn't say what lies on devices: null, unless all memory is one.
     """
     if watched is None or not watched.points:
+        return None
+    if is_predicted and (watched.missing or not watched.holds_host_memory):
         return None
     peak = max(point.value for point in watched.points)
     if watched.is_device:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadgen.analysis.memory_model import ESTIMATED, FITTED, Prediction
+from loadgen.footprint.prediction import ESTIMATED, FITTED, Prediction
 from loadgen.records.model import Component
 from loadgen.units import bytes_to_mib
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from loadgen.analysis.memory_check import Check
 from loadgen.analysis.memory_grid import TIGHT, TOO_LARGE, Axes, Cell, Room
-from loadgen.analysis.memory_model import Prediction
+from loadgen.footprint.prediction import Prediction
 
 SOURCE = "predicted"
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loadgen.analysis.memory_model import predict
-from loadgen.analysis.served_models import Models
 from loadgen.experiment.serving import Serving
+from loadgen.footprint.prediction import predict
+from loadgen.footprint.served_models import Models
 from loadgen.units import BYTES_PER_GIB
 
 _MARGIN_SHARE = 0.05

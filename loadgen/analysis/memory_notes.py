@@ -1,10 +1,10 @@
 """What a prediction of memory means, in sentences: what is rolled back or copied, and what --fit leaves out."""
 
-from loadgen.analysis.checkpoint_size import checkpoint_bytes
-from loadgen.analysis.compute_estimate import compute_bytes, logits_bytes
-from loadgen.analysis.memory_model import Prediction
-from loadgen.analysis.served_models import Models
 from loadgen.experiment.serving import Serving
+from loadgen.footprint.checkpoint_size import checkpoint_bytes
+from loadgen.footprint.compute_estimate import compute_bytes, logits_bytes
+from loadgen.footprint.prediction import Prediction
+from loadgen.footprint.served_models import Models
 from loadgen.units import bytes_to_mib
 
 _NAME_LENGTH = 64

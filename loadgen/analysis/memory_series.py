@@ -132,6 +132,18 @@ def host_use(samples: Iterable[Sample]) -> HostUse:
     )
 
 
+def unaccounted(samples: Iterable[Sample]) -> list[dict[str, Any]]:
+    """What llama.cpp itself found used on a device at its end beyond its own: of the driver and of others.
+
+    By device, the most that a server of the variant told; empty where none did.
+    """
+    most: dict[str | None, float] = {}
+    for one in samples:
+        if one.source == LOG and one.name == "unaccounted_bytes" and one.value is not None:
+            most[one.device] = max(one.value, most.get(one.device, 0.0))
+    return [{"device": device, "bytes": round(value)} for device, value in most.items()]
+
+
 def totals(samples: Iterable[Sample], by: Any = lambda one: one.device) -> list[Point]:
     """Sums over what `by` tells apart, in order of time: each part counts with its last value.
 

@@ -10,8 +10,8 @@ from loadgen.errors import ExperimentError, UsageError
 if TYPE_CHECKING:
     from loadgen.analysis.memory_document import Predicted
     from loadgen.analysis.memory_grid import Room
-    from loadgen.analysis.served_models import Models
     from loadgen.experiment.serving import Serving
+    from loadgen.footprint.served_models import Models
     from loadgen.records.model import Component
 
 EXAMPLES = (
@@ -86,11 +86,11 @@ def memory(
     from loadgen.analysis.memory_check import check, fit
     from loadgen.analysis.memory_document import Predicted
     from loadgen.analysis.memory_grid import axes, grid
-    from loadgen.analysis.memory_model import predict
     from loadgen.analysis.memory_notes import notes
     from loadgen.experiment.command import Command
     from loadgen.experiment.pasted import variant_from_command
     from loadgen.experiment.serving import serving_of
+    from loadgen.footprint.prediction import predict
 
     variant = variant_from_command(command)
     serving = serving_of(Command(variant.program, variant.args, variant.env))
@@ -157,7 +157,7 @@ def _numbers(option: str, text: str | None, least: int) -> tuple[int, ...] | Non
 
 def _models(serving: "Serving") -> "tuple[Models, list[str]]":
     """The models, and what is to be said of their files."""
-    from loadgen.analysis.served_models import Models
+    from loadgen.footprint.served_models import Models
     from loadgen.gguf.architecture import read_architecture
     from loadgen.gguf.model_file import read_model
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from loadgen.analysis.memory_check import Check
 from loadgen.analysis.memory_document import Predicted
 from loadgen.analysis.memory_grid import FITS, TIGHT, TOO_LARGE, Cell, Room
-from loadgen.analysis.memory_model import Share
+from loadgen.footprint.prediction import Share
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import NOT_MEASURED, mebibytes, share
 from loadgen.units import bytes_to_mib

@@ -5,7 +5,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from loadgen.analysis.memory import PREDICTED
+from loadgen.analysis.memory_series import LOG
 from loadgen.analysis.slots_worth import HOST_SIDE
+from loadgen.footprint.prediction import ESTIMATED
 from loadgen.report.energy_lines import energy_lines
 from loadgen.report.lines import print_hanging
 from loadgen.report.memory_use_lines import host_text, use_lines
@@ -31,7 +34,7 @@ def memory_lines(summary: dict[str, Any]) -> list[str]:
     if baseline is None or not baseline["ledger"]:
         return lines
     for entry in summary["memory"]:
-        if entry is not baseline and entry["ledger"]:
+        if entry is not baseline and entry["ledger"] and entry["ledger_source"] == baseline["ledger_source"]:
             lines += _difference_lines(entry, baseline)
     return lines
 
@@ -39,13 +42,19 @@ def memory_lines(summary: dict[str, Any]) -> list[str]:
 def _ledger_lines(entry: dict[str, Any]) -> list[str]:
     loaded = _loaded(entry)
     host = host_text(entry["ledger"])
+    missing = entry["ledger_missing"]
     if not loaded:
-        return []
-    parts = " + ".join(f"{name.replace('_', ' ')} {mebibytes(size)}" for name, size in loaded.items())
-    told = {line["source"] for line in entry["ledger"]}
-    source = " predicted from the GGUF" if told == {"gguf"} else ""
+        return [f"{entry['variant']}: no ledger: {missing}"] if missing is not None else []
+    estimated = {line["component"] for line in entry["ledger"] if line["source"] == ESTIMATED}
+    parts = " + ".join(_part(name, size, estimated=name in estimated) for name, size in loaded.items())
+    source = " predicted from the GGUF and the command" if entry["ledger_source"] == PREDICTED else ""
     text = f"{entry['variant']}: {mebibytes(sum(loaded.values()))}{source} = {parts}"
-    return [f"{text}; beside it {host}" if host else text]
+    text += f"; beside it {host}" if host else ""
+    return [f"{text}; predicted, because {missing}" if missing is not None else text]
+
+
+def _part(name: str, size: int, *, estimated: bool) -> str:
+    return f"{name.replace('_', ' ')} {'about ' if estimated else ''}{mebibytes(size)}"
 
 
 def _loaded(entry: dict[str, Any]) -> dict[str, int]:
@@ -60,7 +69,7 @@ def _difference_lines(entry: dict[str, Any], base: dict[str, Any]) -> list[str]:
         number = significant(abs(entry["slots_worth"]))
         what = f"would buy {number} more" if entry["slots_worth"] >= 0 else f"is the memory of {number}"
         text += f"; that {what} slots of {base['variant']}, {mebibytes(base['slot_bytes'])} each at its context"
-    grown = _recurrent(ledger, before, _rows(entry["ledger"]))
+    grown = _recurrent(ledger, before, entry)
     return [text, grown] if grown else [text]
 
 
@@ -87,12 +96,14 @@ def _signed(size: int) -> str:
     return f"{'+' if size >= 0 else '−'}{mebibytes(abs(size))}"
 
 
-def _recurrent(ledger: dict[str, int], base: dict[str, int], rows: int | None) -> str | None:
+def _recurrent(ledger: dict[str, int], base: dict[str, int], entry: dict[str, Any]) -> str | None:
     """The multiplication that people miss: rollback rows keep (1 + draft tokens) copies of a slot's state."""
     before, after = base.get("recurrent_state"), ledger.get("recurrent_state")
+    rows = _rows(entry["ledger"])
     if not before or not after or rows is None or rows <= 1:
         return None
-    return (
+    text = (
         f"recurrent state: {mebibytes(before)} × {rows} rows a slot (1 + {rows - 1} draft tokens) = "
-        f"{mebibytes(before * rows)}; the log says {mebibytes(after)}"
+        f"{mebibytes(before * rows)}"
     )
+    return f"{text}; the log says {mebibytes(after)}" if entry["ledger_source"] == LOG else text

@@ -33,9 +33,14 @@ def _use(entry: dict[str, Any]) -> str:
         before = f"{mebibytes(entry['before_bytes'])} before its load, {_signed(entry['delta_bytes'])} since"
         parts.append(before)
     if entry["unexplained_bytes"] is not None:
-        parts.append(f"{_signed(entry['unexplained_bytes'])} beyond the ledger")
+        ledger = "prediction" if entry["ledger_source"] == "predicted" else "ledger"
+        parts.append(f"{_signed(entry['unexplained_bytes'])} beyond the {ledger}")
     if entry["foreign_growth_bytes"]:
         parts.append(f"other processes grew by {mebibytes(entry['foreign_growth_bytes'])} meanwhile")
+    parts += [
+        f"llama.cpp itself found {mebibytes(one['bytes'])} on {one['device']} used by the driver and others at its end"
+        for one in entry["unaccounted"]
+    ]
     parts += [
         f"{one['device']} at most {mebibytes(one['peak_bytes'])}{_of(one['total_bytes'])}"
         for one in entry["devices"]

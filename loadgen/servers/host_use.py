@@ -12,7 +12,7 @@ from loadgen.records.model import Sample
 from loadgen.servers.loadlog import SOURCE, lines_of
 from loadgen.units import mib_to_bytes, ms_to_s, ns_to_s, s_to_ns, us_to_ns
 
-_TIME = re.compile(r"(?:\[\d+\]\s*)?(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) ")
+_TIME = re.compile(r"(?:\[ *\d+\]\s*)?(\d+)\.(\d\d)\.(\d{3})\.(\d{3}) ")
 """Minutes, seconds, milliseconds and microseconds since the process began; old builds print none."""
 _WORDS = ("context checkpoint", "cache state", "memory_breakdown", "projected to use", "load_model: ", ": model loaded")
 """Only lines with one of these are looked at closely: a log may hold a million lines."""
@@ -143,10 +143,10 @@ def _read(line: str, state: _State) -> None:
         state.cache, state.slots, state.readings = None, {}, {}
     elif found := _CACHE.search(line):
         state.cache = mib_to_bytes(float(found.group(1)))
-        state.note(_seconds(line))
+        state.note(log_seconds(line))
     elif found := _CHECKPOINT.search(line):
         _checkpoint(state, int(found.group(1)), int(found.group(2)), mib_to_bytes(float(found.group(3))))
-        state.note(_seconds(line))
+        state.note(log_seconds(line))
     elif found := _CACHE_LIMIT.search(line):
         state.limit = None if found.group(1) is None else mib_to_bytes(int(found.group(1)))
     elif _NO_CACHE in line:
@@ -191,7 +191,8 @@ def _balance(device: str, figures: str) -> Balance | None:
     return None
 
 
-def _seconds(line: str) -> float | None:
+def log_seconds(line: str) -> float | None:
+    """Seconds since the process began that a line is dated; null where it isn't."""
     found = _TIME.match(line)
     if found is None:
         return None

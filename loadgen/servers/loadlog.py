@@ -14,7 +14,7 @@ from loadgen.units import mib_to_bytes
 SOURCE = "log"
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_PORT = re.compile(r"\s*\[(\d+)\]")
+_PORT = re.compile(r"\s*\[ *(\d+)\]")
 
 _BUFFER = re.compile(r"(\w+): +(\S+) +(model|KV|RS|compute|output) buffer size *= *(\d+(?:\.\d+)?) MiB")
 _ROWS = re.compile(r"llama_memory_recurrent: size = .*\d+ cells.*?\d+ seqs(?: +(\d+) rs_seq)?\)")
@@ -111,6 +111,11 @@ def read_facts(text: str, port: int | None = None) -> LoadFacts:
         if found := _IMPLEMENTATION.search(line):
             speculation[found.group(1)] = None
     return LoadFacts(slots=slots, context_per_slot=context, kv_unified=unified, speculation=tuple(speculation))
+
+
+def begins_load(line: str, port: int | None = None) -> bool:
+    """Whether a server begins to load with this line. `port` as in `read_ledger`."""
+    return any(_LOADING.search(plain) for plain in lines_of((line,), port))
 
 
 def lines_of(lines: Iterable[str], port: int | None) -> Iterable[str]:

@@ -24,6 +24,7 @@ from loadgen.experiment.model import (
     Variant,
 )
 from loadgen.records.model import Component, Sample, ServerFacts, ServerStart
+from loadgen.servers.attribution import Attribution, attribute
 from loadgen.servers.discovery import local_command
 from loadgen.servers.gateway import swap_model
 from loadgen.servers.host_use import read_host_use, samples_of
@@ -50,6 +51,7 @@ class Target:
         self.server = server
         self.lease = Lease(control=Control(transport))
         self.facts: ServerFacts | None = None
+        self.attribution = Attribution()
         # Times in the log count from here.
         self._began_ns = time.monotonic_ns() - s_to_ns(server.ready_s) if server is not None else None
 
@@ -103,15 +105,17 @@ class Target:
             return log.read(LOG_BYTES).decode("utf-8", errors="replace")
 
     def ledger(self) -> list[Component]:
-        """Memory by component as the load log shows it; empty for a server that ran already."""
-        log = self.log()
-        return read_ledger(log) if log is not None else []
+        """Memory by component: of our own server as its log shows it by now, else as it was told or predicted."""
+        found = read_ledger(self.log() or "") if self.server is not None else []
+        return found or list(self.attribution.ledger)
 
     def host_samples(self, *, run: str) -> list[Sample]:
-        """What our server's log told of host memory while it worked; none for a server that isn't ours.
+        """What the server's log told of host memory while it worked; none where it is no file.
 
         Reads the whole log: call it in a thread, when the server's block is over.
         """
+        if self.attribution.followed is not None:
+            return self.attribution.followed.samples(run=run, variant=self.variant.name)
         if self.server is None or self._began_ns is None:
             return []
         try:
@@ -137,6 +141,7 @@ class Target:
             log=self._log_path.name if self._log_path is not None else None,
             facts=self.facts,
             ledger=self.ledger(),
+            ledger_missing=self.attribution.missing,
             environment=self.server.environment if self.server is not None else None,
         )
 
@@ -192,9 +197,12 @@ async def open_target(
         )
         target = Target(variant, transport, server)
         target.lease = await _lease(variant, experiment, transport, log_path, on_wait, patient=patient)
-        target.facts = await read_facts(target.control, command=target.command(), log=target.log())
+        command, log = target.command(), target.log()
+        target.facts = await read_facts(target.control, command=command, log=log)
         if target.facts.kind == "llama-server" and (probe or isinstance(variant, RequestVariant)):
             target.facts = await _probed(target, target.facts)
+        target.attribution = await attribute(variant, target.facts, transport.endpoint, command=command, own_log=log)
+        target.facts = target.attribution.facts or target.facts
         verify(variant, target.facts)
     except BaseException:
         if target is not None:

@@ -5,7 +5,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.telemetry.amd_processes import used_by
+from loadgen.telemetry.amd_devices import taken
+from loadgen.telemetry.amd_processes import addresses, used_by
+from loadgen.telemetry.cuda_devices import Device
 from loadgen.telemetry.source import Reading, SourceError
 from loadgen.telemetry.told import identity, keys, number
 from loadgen.telemetry.unified_memory import meminfo
@@ -26,6 +28,7 @@ class _Card:
     key: str
     pci: str | None
     folder: Path
+    identity: str | None
     shares: bool
     """Whether it shares the machine's memory (a processor with graphics)."""
 
@@ -38,8 +41,9 @@ class AmdMemory:
 
     Args:
         root: where `sys` and `proc` lie.
-        every: also a processor's graphics beside a card. llama.cpp takes them only where there is no card, unless its
-            `--device` says so.
+        variables: those of the server that choose among the GPUs (`ROCR_VISIBLE_DEVICES` and so on).
+        device_argument: its `--device`; null: not given. llama.cpp takes a processor's graphics beside a card only
+            where it is.
         pids: tells the server's processes; empty where they aren't known.
     """
 
@@ -47,11 +51,17 @@ class AmdMemory:
     period_s = 0.5
 
     def __init__(
-        self, root: Path = Path("/"), *, every: bool = False, pids: Callable[[], Collection[int]] = tuple
+        self,
+        root: Path = Path("/"),
+        *,
+        variables: Mapping[str, str] | None = None,
+        device_argument: str | None = None,
+        pids: Callable[[], Collection[int]] = tuple,
     ) -> None:
         self._root = root
         self._pids = pids
-        self._every = every
+        self._variables = variables or {}
+        self._device_argument = device_argument
         self._left_out: list[str] = []
         self._cards: list[_Card] = []
 
@@ -60,18 +70,29 @@ class AmdMemory:
         folders = _folders(self._root)
         if not folders:
             raise SourceError("the kernel shows no AMD GPU")
-        addresses = [one.resolve().name if one.is_symlink() else None for one in folders]
-        names = keys(
-            [identity(_text(one / "unique_id")) for one in folders], addresses, [one.parent.name for one in folders]
-        )
-        self._cards = [
-            _Card(name, pci, folder, self._shares(folder))
-            for name, pci, folder in zip(names, addresses, folders, strict=True)
+        buses = [one.resolve().name if one.is_symlink() else None for one in folders]
+        own = [identity(_text(one / "unique_id")) for one in folders]
+        names = keys(own, buses, [one.parent.name for one in folders])
+        every = [
+            _Card(name, pci, folder, unique_id, self._shares(folder))
+            for name, pci, folder, unique_id in zip(names, buses, folders, own, strict=True)
         ]
-        if not self._every and not all(card.shares for card in self._cards):
+        self._cards, self._left_out = self._chosen(every), []
+        if self._device_argument is None and not all(card.shares for card in self._cards):
             self._left_out = [card.key for card in self._cards if card.shares]
             self._cards = [card for card in self._cards if not card.shares]
-        return self._notes()
+        return self._notes(len(every))
+
+    def _chosen(self, every: Sequence[_Card]) -> list[_Card]:
+        """Those that the server uses, by its variables and its `--device`."""
+        order = list(addresses(self._root).values())
+        places = sorted(range(len(every)), key=lambda place: _rank(order, every[place].pci))
+        devices = [
+            Device(place, None if (own := every[place].identity) is None else f"GPU-{own.upper()}", None, None)
+            for place in places
+        ]
+        chosen = taken(devices, self._variables, self._device_argument)
+        return list(every) if chosen is None else [every[one.index] for one in chosen]
 
     def _shares(self, folder: Path) -> bool:
         labels = [_text(hwmon / "in1_label") for hwmon in _hwmons(folder)]
@@ -82,8 +103,11 @@ class AmdMemory:
             return False
         return vram <= _SMALL_VRAM or gtt > _WHOLE_MACHINE * meminfo(self._root).get("MemTotal", float("inf"))
 
-    def _notes(self) -> list[str]:
-        notes = [f"memory and power by sysfs: {len(self._cards)} AMD GPUs ({', '.join(c.key for c in self._cards)})"]
+    def _notes(self, there: int) -> list[str]:
+        keys_ = ", ".join(card.key for card in self._cards) or "none that the server may use"
+        seen = len(self._cards)
+        many = f"{seen} of {there}" if seen + len(self._left_out) < there else str(seen)
+        notes = [f"memory and power by sysfs: {many} AMD GPUs ({keys_})"]
         if any(card.shares for card in self._cards):
             notes.append(
                 "the GPU shares the machine's memory: used is carve-out and GTT together, the total is no hard limit"
@@ -97,6 +121,8 @@ class AmdMemory:
 
     def read(self) -> Sequence[Reading]:
         """Memory and power of every card, and the server's part of it where it computes with ROCm."""
+        if not self._cards:
+            raise SourceError("no GPU that the server may use is seen")
         own = used_by(self._root, self._pids())
         readings: list[Reading] = []
         for card in self._cards:
@@ -141,6 +167,11 @@ class AmdMemory:
 
     def close(self) -> None:
         """Nothing was opened."""
+
+
+def _rank(order: Sequence[str], pci: str | None) -> int:
+    """A card's place in ROCm's order; behind all others where the driver for compute doesn't list it."""
+    return order.index(pci) if pci is not None and pci in order else len(order)
 
 
 def is_here(root: Path) -> bool:

@@ -13,21 +13,22 @@ _KFD = "sys/class/kfd/kfd"
 
 def used_by(root: Path, pids: Collection[int]) -> dict[str, int]:
     """Bytes by PCI address of the GPU, for these processes together; empty where none of them is listed."""
-    addresses = _addresses(root)
+    known = addresses(root)
     found: dict[str, int] = {}
     for pid in pids:
         for path in _entries(root / _KFD / "proc" / str(pid)):
-            address = addresses.get(path.name.removeprefix("vram_"))
+            address = known.get(path.name.removeprefix("vram_"))
             told = _text(path) if address is not None and path.name.startswith("vram_") else ""
             if address is not None and told.isascii() and told.isdecimal():
                 found[address] = found.get(address, 0) + int(told)
     return found
 
 
-def _addresses(root: Path) -> dict[str, str]:
-    """PCI addresses by the driver's number of a GPU."""
+def addresses(root: Path) -> dict[str, str]:
+    """PCI addresses by the driver's number of a GPU, in the order of its nodes: that in which ROCm counts."""
     found = {}
-    for node in _entries(root / _KFD / "topology/nodes"):
+    nodes = [one for one in _entries(root / _KFD / "topology/nodes") if one.name.isascii() and one.name.isdecimal()]
+    for node in sorted(nodes, key=lambda one: int(one.name)):
         told = dict(_PROPERTY.findall(_text(node / "properties")))
         number = _text(node / "gpu_id")
         if number.strip("0") and "location_id" in told:

@@ -1,9 +1,11 @@
 """Memory and power of AMD's GPUs through the library amdsmi, where sysfs doesn't show them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadgen.telemetry.amd_devices import taken
+from loadgen.telemetry.cuda_devices import Device
 from loadgen.telemetry.source import Reading, SourceError
 from loadgen.telemetry.told import identity, keys, number
 from loadgen.units import mib_to_bytes
@@ -24,14 +26,25 @@ class AmdSmiMemory:
     Args:
         amdsmi: the module `amdsmi`, or what stands in for it.
         expected: how many GPUs there should be, as the kernel counts them; null: not known.
+        variables: those of the server that choose among the GPUs (`ROCR_VISIBLE_DEVICES` and so on).
+        device_argument: its `--device`; null: not given.
     """
 
     name = "amdsmi"
     period_s = 1.0
 
-    def __init__(self, amdsmi: Any, *, expected: int | None = None) -> None:
+    def __init__(
+        self,
+        amdsmi: Any,
+        *,
+        expected: int | None = None,
+        variables: Mapping[str, str] | None = None,
+        device_argument: str | None = None,
+    ) -> None:
         self._amdsmi = amdsmi
         self._expected = expected
+        self._variables = variables or {}
+        self._device_argument = device_argument
         self._devices: list[_Device] = []
         self._opened = False
 
@@ -55,17 +68,41 @@ class AmdSmiMemory:
             for each in names
         ]
         own = keys(*tagged, [f"gpu{index}" for index in range(len(handles))])
-        self._devices = [_Device(key, handle) for key, handle in zip(own, handles, strict=True)]
+        every = [_Device(key, handle) for key, handle in zip(own, handles, strict=True)]
+        self._devices = self._chosen(every)
+        used = ", ".join(one.key for one in self._devices) or "none that the server may use"
         seen = f"{len(handles)} of {self._expected}" if self._expected is not None else str(len(handles))
-        return [f"memory and power by amdsmi: {seen} GPUs or partitions seen ({', '.join(own)})"]
+        notes = [f"memory and power by amdsmi: {seen} GPUs or partitions seen ({', '.join(own)})"]
+        return notes if len(self._devices) == len(every) else [*notes, f"watched of them: {used}"]
+
+    def _chosen(self, every: Sequence[_Device]) -> list[_Device]:
+        """Those that the server uses, by its variables and its `--device`; ROCm counts by the driver's nodes."""
+        nodes = [self._number("amdsmi_get_gpu_kfd_info", one.handle, "node_id") for one in every]
+        places = sorted(range(len(every)), key=lambda place: (nodes[place] is None, nodes[place] or 0))
+        found = taken([self._named(place, every[place]) for place in places], self._variables, self._device_argument)
+        return list(every) if found is None else [every[one.index] for one in found]
+
+    def _named(self, place: int, device: _Device) -> Device:
+        serial = identity(self._field("amdsmi_get_gpu_asic_info", device.handle, "asic_serial"))
+        uuid = f"GPU-{serial.upper().removeprefix('0X')}" if serial is not None else None
+        return Device(place, uuid, None, None)
+
+    def _number(self, call: str, handle: Any, name: str) -> int | None:
+        told = number(self._field(call, handle, name))
+        return None if told is None else int(told)
+
+    def _field(self, call: str, handle: Any, name: str) -> Any:
+        told = self._told(call, handle)
+        return told.get(name) if isinstance(told, dict) else None
 
     def _partition(self, handle: Any) -> int | None:
         """2³² − 1 means that it isn't partitioned."""
-        told = number((self._told("amdsmi_get_gpu_kfd_info", handle) or {}).get("current_partition_id"))
-        return None if told is None else int(told)
+        return self._number("amdsmi_get_gpu_kfd_info", handle, "current_partition_id")
 
     def read(self) -> Sequence[Reading]:
         """Memory and power of every device."""
+        if not self._devices:
+            raise SourceError("no GPU that the server may use is seen")
         return [reading for device in self._devices for reading in (*self._memory(device), self._power(device))]
 
     def _memory(self, device: _Device) -> list[Reading]:

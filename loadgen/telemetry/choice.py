@@ -9,6 +9,7 @@ from typing import Any
 
 from loadgen.experiment.memory_source import AUTO, MemorySource, parse_memory_source
 from loadgen.telemetry.amd import AmdMemory, is_here
+from loadgen.telemetry.amd_devices import CUDA, HIP, ROCR
 from loadgen.telemetry.amdsmi import AmdSmiMemory
 from loadgen.telemetry.apple import AppleMemory, sysctl
 from loadgen.telemetry.command import CommandMemory
@@ -19,7 +20,7 @@ from loadgen.telemetry.source import Source
 
 TAKEN = "LLAMA_ARG_DEVICE"
 """llama-server's variable for `--device`."""
-CHOOSING = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", TAKEN)
+CHOOSING = (CUDA, "CUDA_DEVICE_ORDER", ROCR, HIP, TAKEN)
 """Variables of a server that choose its devices."""
 
 
@@ -117,7 +118,7 @@ def _answers(nvml: Any) -> bool:
 def _nvidia(machine: Machine, variables: Mapping[str, str], pids: Callable[[], Collection[int]]) -> Source:
     return NvidiaMemory(
         machine.nvml() or _NoNvml(),
-        setting=variables.get("CUDA_VISIBLE_DEVICES"),
+        setting=variables.get(CUDA),
         taken=variables.get(TAKEN),
         in_bus_order=variables.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID",
         pids=pids,
@@ -139,6 +140,7 @@ class _NoNvml:
 def _amd(machine: Machine, variables: Mapping[str, str], pids: Callable[[], Collection[int]]) -> Source:
     """The kernel's files where they are: they cost nothing. Else the library."""
     library = machine.amdsmi() if not is_here(machine.root) else None
-    return (
-        AmdSmiMemory(library) if library is not None else AmdMemory(machine.root, every=TAKEN in variables, pids=pids)
-    )
+    argument = variables.get(TAKEN)
+    if library is not None:
+        return AmdSmiMemory(library, variables=variables, device_argument=argument)
+    return AmdMemory(machine.root, variables=variables, device_argument=argument, pids=pids)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_CUDA = re.compile(r"CUDA(\d{1,3})", re.IGNORECASE)
+_PLACE = re.compile(r"\d{1,3}")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,10 @@ def visible(devices: Sequence[Device], setting: str | None) -> list[Device] | No
     return chosen
 
 
-def picked(devices: Sequence[Device], setting: str | None) -> list[Device] | None:
+def picked(devices: Sequence[Device], setting: str | None, prefix: str = "CUDA") -> list[Device] | None:
     """Those of `devices` that llama-server's `--device` takes, such as `CUDA1,CUDA0`; null where it takes all.
+
+    `prefix` is what llama.cpp calls such devices, `ROCm` in place of `CUDA` for AMD's.
 
     `none` takes none. Names of another back end's devices (`Vulkan0`) don't tell which of ours they are: null.
     """
@@ -47,9 +49,10 @@ def picked(devices: Sequence[Device], setting: str | None) -> list[Device] | Non
         return None
     if setting.strip().lower() == "none":
         return []
-    numbers = [_CUDA.fullmatch(part.strip()) for part in setting.split(",")]
-    places = [int(found.group(1)) for found in numbers if found is not None]
-    if len(places) < len(numbers) or any(place >= len(devices) for place in places):
+    names = [part.strip().lower() for part in setting.split(",")]
+    numbers = [name.removeprefix(prefix.lower()) for name in names if name.startswith(prefix.lower())]
+    places = [int(number) for number in numbers if _PLACE.fullmatch(number)]
+    if len(places) < len(names) or any(place >= len(devices) for place in places):
         return None
     return [devices[place] for place in dict.fromkeys(places)]
 

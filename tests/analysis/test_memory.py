@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from loadgen.analysis.memory import memories, memory
+from loadgen.analysis.memory import memories, memory, superseded
 from loadgen.records.model import Component, Sample, ServerStart
 
 _GIB = 1 << 30
@@ -327,3 +327,87 @@ def test_the_difference_to_the_baseline_is_told_in_slots(make: Any) -> None:
     assert off["slot_bytes"] == pytest.approx(1.82 * _MIB, abs=1)
     assert mtp["slots_worth"] == pytest.approx(11.84 / 1.82, rel=1e-6)
     assert (off["energy"], mtp["energy"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "attempt", "gone"),
+    [
+        ("r1-n4-mtp", 1, set()),
+        ("r1-n4-mtp.2", 2, {"r1-n4-mtp"}),
+        ("r1-n4-mtp.3", 3, {"r1-n4-mtp", "r1-n4-mtp.2"}),
+        ("r1-n4-v1.2.2", 2, {"r1-n4-v1.2"}),
+    ],
+)
+def test_earlier_attempts_are_superseded(make: Any, name: str, attempt: int, gone: set[str]) -> None:
+    """Also those that left no record; a variant's name may hold a dot and a number."""
+    assert superseded([make.record(trial=name, attempt=attempt), make.record(trial="r2-n4-mtp")]) == gone
+
+
+def test_a_superseded_attempt_is_no_peak(make: Any) -> None:
+    """What a trial used that was done again in a resumed run counts nowhere."""
+    samples = [
+        _sample("rss_bytes", 900.0, variant="off", trial="r1-n1-off"),
+        _sample("rss_bytes", 300.0, variant="off", at=201, trial="r1-n1-off.2"),
+        _sample("rss_bytes", 200.0, variant="off", at=202, trial=None),
+    ]
+    run = make.run({("off", 1): [10.0]}, samples=samples)
+    (whole,) = memories(run, ["off"], "off", {})
+    assert whole["peak_bytes"] == 900
+    again = msgspec.structs.replace(run.trials[0], trial="r1-n1-off.2", attempt=2)
+    run.trials.append(again)
+    (resumed,) = memories(run, ["off"], "off", {})
+    assert resumed["peak_bytes"] == 300
+
+
+def _predicted(component: str, mib: float) -> Component:
+    source = "estimated" if component.endswith("compute") else "gguf"
+    return Component(component=component, bytes=round(mib * _MIB), source=source, device=None)
+
+
+def test_a_predicted_ledger_is_told_apart_from_a_log(make: Any) -> None:
+    """It has its reason; a start whose log was read goes before one without."""
+    start = _start(make, _predicted("model", 20), _predicted("compute", 4))
+    start = msgspec.structs.replace(start, ledger_missing="nobody named its log")
+    found = memory("mtp", [start], [])
+    assert (found["ledger_source"], found["ledger_missing"]) == ("predicted", "nobody named its log")
+    assert found["ledger_bytes"] == 24 * _MIB
+    logged = memory("mtp", [start, _start(make, _line("model", 21, "CPU"))], [])
+    assert (logged["ledger_source"], logged["ledger_missing"], logged["ledger_bytes"]) == ("log", None, 21 * _MIB)
+    nothing = memory("mtp", [msgspec.structs.replace(start, ledger=[])], [])
+    assert (nothing["ledger_source"], nothing["ledger_missing"]) == (None, "nobody named its log")
+
+
+def test_a_prediction_says_nothing_of_devices(make: Any) -> None:
+    """A watched device goes before the process; how much of it is explained is null, of a process it isn't."""
+    start = _start(make, _predicted("model", 20))
+    process = _sample("rss_bytes", 30.0 * _MIB)
+    device = memory("mtp", [start], [process, _gpu("used_bytes", 500)])
+    assert (device["source"], device["unexplained_bytes"]) == ("nvml:used_bytes", None)
+    alone = memory("mtp", [start], [process])
+    assert (alone["source"], alone["unexplained_bytes"]) == ("process:rss_bytes", 10 * _MIB)
+
+
+def test_a_prediction_is_not_compared_with_a_log(make: Any) -> None:
+    """Slots' worth needs two ledgers of one kind: a log tells what lies on devices, a prediction doesn't."""
+    kv = [_line("kv", 4, "CPU")]
+    starts = [
+        _start(make, *kv, variant="off"),
+        _start(make, _predicted("kv", 6)),
+        _start(make, _line("kv", 6, "CPU"), variant="ngram"),
+    ]
+    run = make.run({("off", 1): [10.0], ("mtp", 1): [10.0], ("ngram", 1): [10.0]}, starts=starts)
+    entries = memories(run, ["off", "mtp", "ngram"], "off", {})
+    assert [entry["slots_worth"] for entry in entries] == [None, None, pytest.approx(2.0)]
+
+
+def test_what_llama_cpp_itself_can_not_account_for_is_told_by_device(make: Any) -> None:
+    """The most of all servers of the variant; empty where no log tells."""
+    samples = [
+        _sample("unaccounted_bytes", value * float(_MIB), source="log", device=device, trial=None)
+        for device, value in (("CUDA0", 2183), ("CUDA0", 2100), ("CUDA1", 300))
+    ]
+    assert memory("mtp", [_start(make)], samples)["unaccounted"] == [
+        {"device": "CUDA0", "bytes": 2183 * _MIB},
+        {"device": "CUDA1", "bytes": 300 * _MIB},
+    ]
+    assert memory("mtp", [], [])["unaccounted"] == []

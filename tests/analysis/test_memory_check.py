@@ -1,7 +1,7 @@
 """A prediction is held against a log component by component, to the digit that the log prints."""
 
 from loadgen.analysis.memory_check import Check, check, fit
-from loadgen.analysis.memory_model import Prediction, Share
+from loadgen.footprint.prediction import Prediction, Share
 from loadgen.records.model import Component
 
 MIB = 1 << 20

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.memory_grid import Room, axes, grid
-from loadgen.analysis.memory_model import predict
-from loadgen.analysis.served_models import Models
 from loadgen.experiment.command import Command
 from loadgen.experiment.serving import Serving, serving_of
+from loadgen.footprint.prediction import predict
+from loadgen.footprint.served_models import Models
 from loadgen.gguf.architecture import read_architecture
 from loadgen.gguf.model_file import read_model
 from tests.gguf.make import gemma3, qwen35_27b

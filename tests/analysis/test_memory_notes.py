@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.analysis.memory_model import predict
 from loadgen.analysis.memory_notes import notes
-from loadgen.analysis.served_models import Models
 from loadgen.experiment.command import Command
 from loadgen.experiment.serving import serving_of
+from loadgen.footprint.prediction import predict
+from loadgen.footprint.served_models import Models
 from loadgen.gguf.architecture import read_architecture
 from loadgen.gguf.model_file import read_model
 from tests.gguf.make import F32, Meta, gemma3, qwen35_27b, write

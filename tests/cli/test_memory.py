@@ -15,13 +15,13 @@ from tests.gguf.make import gemma3
 MIB = 1 << 20
 
 LOG = """
-0.00.015.141 I common_memory_breakdown_print: |   - Host               |         67 =    39 +      15 +      12     |
-0.00.030.249 I load_tensors:   CPU_Mapped model buffer size =    39.89 MiB
+0.00.120.005 I common_memory_breakdown_print: |   - Host               |        112 =    69 +      30 +      12     |
+0.00.170.504 I load_tensors:   CPU_Mapped model buffer size =    69.08 MiB
 0.00.030.400 I llama_context: constructing llama_context
 0.00.030.541 I llama_context:        CPU  output buffer size =     0.02 MiB
-0.00.030.595 I llama_kv_cache:        CPU KV buffer size =     2.00 MiB
-0.00.034.821 I llama_memory_recurrent:        CPU RS buffer size =    13.12 MiB
-0.00.034.857 I llama_memory_recurrent: size =   13.12 MiB (     4 cells,   4 layers,  4 seqs  7 rs_seq)
+0.00.181.991 I llama_kv_cache:        CPU KV buffer size =     4.00 MiB
+0.00.228.859 I llama_memory_recurrent:        CPU RS buffer size =    26.25 MiB
+0.00.228.919 I llama_memory_recurrent: size =   26.25 MiB (     4 cells,   8 layers,  4 seqs  7 rs_seq)
 0.00.040.224 I sched_reserve:        CPU compute buffer size =    12.77 MiB
 0.00.055.900 I srv    load_model: creating MTP draft context against the target model
 0.00.055.960 I llama_context: constructing llama_context
@@ -69,20 +69,20 @@ def test_a_command_as_json_beside_its_log(demo: Path, tmp_path: Path) -> None:
     held = {(cell["slots"], cell["n_max"]): cell["held_bytes"] for cell in said["grid"]["cells"]}
     assert held[4, 7] == said["predicted_bytes"]
     # As the log adds up, to the digits that it prints.
-    assert abs(held[4, 7] / MIB - (39.89 + 0.02 + 2 + 13.12 + 12.77 + 0.02 + 2 + 7.77)) < 0.03
+    assert abs(held[4, 7] / MIB - (69.08 + 0.02 + 4 + 26.25 + 12.77 + 0.02 + 2 + 7.77)) < 0.03
     assert sorted(held) == [(1, 0), (1, 7), (4, 0), (4, 7)]
 
 
 def test_a_command_as_text(demo: Path) -> None:
     """Components, what fits, the arithmetic, and what it means."""
-    result = loadgen("memory", "--budget", "110MiB", "--memory-margin", "20MiB", "--explain", *_command(demo))
+    result = loadgen("memory", "--budget", "175MiB", "--memory-margin", "20MiB", "--explain", *_command(demo))
     assert result.code == 0, result.err
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
-    assert "recurrent state 13.12 gguf 8 rows a slot" in lines
-    assert "checkpoints 119.50 gguf at most, in host memory" in lines
-    assert "- recurrent state: 0.41 MiB a slot and row × 4 slots × 8 rows = 13.12 MiB" in lines
-    assert any(line.startswith("4 46 fits +64 ") for line in lines)
-    assert any(line.startswith("8 51 fits +59 ") and line.endswith("101 tight +9") for line in lines)
+    assert "recurrent state 26.25 gguf 8 rows a slot" in lines
+    assert "checkpoints 172.00 gguf at most, in host memory" in lines
+    assert "- recurrent state: 0.82 MiB a slot and row × 4 slots × 8 rows = 26.25 MiB" in lines
+    assert any(line.startswith("4 79 fits +96 ") for line in lines)
+    assert any(line.startswith("8 88 fits +87 ") and line.endswith("160 tight +15") for line in lines)
     assert "qwen35 rolls back" in result.out
 
 

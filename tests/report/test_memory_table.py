@@ -24,7 +24,8 @@ def entry(variant: str, *ledger: dict[str, Any], **known: Any) -> dict[str, Any]
         "p95_bytes": None, "before_bytes": None, "delta_bytes": None, "margin_bytes": None, "margin_asked_bytes": None,
         "safety": "unknown", "safety_reason": "no budget was given to hold it against", "devices": [],
         "foreign_growth_bytes": None, "growth_bytes_per_hour": NO_RATE, "growth_less": None, "watched_s": None,
-        "leak": None, "ledger": list(ledger), "ledger_bytes": None, "unexplained_bytes": None, "slots": None,
+        "leak": None, "ledger": list(ledger), "ledger_source": "log" if ledger else None,
+        "ledger_missing": None, "unaccounted": [], "ledger_bytes": None, "unexplained_bytes": None, "slots": None,
         "slot_bytes": None, "slots_worth": None, "energy": None,
     }  # fmt: skip
     return {**plain, **known, **sizes}
@@ -84,10 +85,39 @@ def test_host_memory_stands_beside_the_ledger_with_its_limits() -> None:
 
 
 def test_a_predicted_ledger_is_called_so() -> None:
-    """What no log told is no fact."""
-    assert lines(entry("off", {**component("model", 32), "source": "gguf"})) == [
-        "off: 32.00 MiB predicted from the GGUF = model 32.00 MiB"
+    """What no log told is no fact; estimates within it are marked, and the reason is told."""
+    predicted = [{**component("model", 32), "source": "gguf"}, {**component("compute", 8), "source": "estimated"}]
+    told = entry("off", *predicted, ledger_source="predicted", ledger_missing="nobody named its log (--server-log)")
+    assert lines(told) == [
+        (
+            "off: 40.00 MiB predicted from the GGUF and the command = model 32.00 MiB + compute about 8.00 MiB; "
+            "predicted, because nobody named its log (--server-log)"
+        )
     ]
+    seen = {**told, "peak_bytes": mib_to_bytes(50), "p95_bytes": mib_to_bytes(50), "source": "process:rss_bytes"}
+    assert "; +10.00 MiB beyond the prediction; " in lines({**seen, "unexplained_bytes": mib_to_bytes(10)})[1]
+
+
+def test_predictions_are_not_compared_with_logs() -> None:
+    """Two predictions are, and nothing in their difference is said to come from a log."""
+    off = entry("off", component("recurrent_state", 3.28, rows=1))
+    state = {**component("recurrent_state", 13.12, rows=4), "source": "gguf"}
+    mtp = entry("mtp", state, ledger_source="predicted")
+    assert len(lines(off, mtp)) == 2
+    both = lines({**off, "ledger_source": "predicted"}, mtp)
+    assert both[-1] == "recurrent state: 3.28 MiB × 4 rows a slot (1 + 3 draft tokens) = 13.12 MiB"
+
+
+def test_a_missing_ledger_says_why() -> None:
+    """Null is no silence."""
+    assert lines(entry("off", ledger_missing="its log can't be read")) == ["off: no ledger: its log can't be read"]
+
+
+def test_what_llama_cpp_can_not_account_for_is_shown() -> None:
+    """By device."""
+    unaccounted = [{"device": "CUDA0", "bytes": mib_to_bytes(2183)}]
+    seen = entry("off", peak_bytes=100, p95_bytes=90, source="nvml:used_bytes", unaccounted=unaccounted)
+    assert "; llama.cpp itself found 2,183.00 MiB on CUDA0 used by the driver and others at its end; " in lines(seen)[0]
 
 
 def test_use_tells_what_was_there_before_what_is_left_and_what_nobody_explains() -> None:

@@ -65,7 +65,7 @@ def test_without_times_only_the_peak_is_known() -> None:
 
 def test_one_server_is_read_out_of_a_routers_log() -> None:
     """Lines of other ports are left out."""
-    mixed = "\n".join(f"[8001] {line}\n[8002] {line.replace('1.500', '9.500')}" for line in LOG.splitlines())
+    mixed = "\n".join(f"[ 8001] {line}\n[ 8002] {line.replace('1.500', '9.500')}" for line in LOG.splitlines())
     assert read_host_use(mixed.splitlines(), port=8001) == read_host_use(LOG.splitlines())
     assert read_host_use(mixed.splitlines(), port=8003).readings == ()
 

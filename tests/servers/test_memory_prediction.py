@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.analysis.memory_check import check
-from loadgen.analysis.memory_model import predict
-from loadgen.analysis.served_models import Models
 from loadgen.experiment.command import Command
 from loadgen.experiment.serving import serving_of
+from loadgen.footprint.prediction import predict
+from loadgen.footprint.served_models import Models
 from loadgen.gguf.architecture import read_architecture
 from loadgen.gguf.model_file import read_model
 from loadgen.servers.loadlog import read_ledger

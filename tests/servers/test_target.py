@@ -80,7 +80,10 @@ async def test_presets_of_a_router_take_turns(tiny_model: Path, tmp_path: Path) 
     assert start.command is not None
     assert start.command[-4:] == list(MTP)
     assert start.ready_s is not None
-    assert (start.target, start.log, start.ledger) == (router.address, None, [])
+    assert (start.target, start.log) == (router.address, None)
+    assert start.ledger_missing == "nobody named its log (--server-log)"
+    rows = {line.component: line.rows for line in start.ledger if line.source == "gguf"}
+    assert (rows["recurrent_state"], rows["kv"]) == (4, None)
 
 
 async def test_a_preset_that_is_not_what_it_says_is_given_back(tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ def test_what_the_kernel_does_not_tell_is_null(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("every", "watched"), [(False, ["9f1a2b3c4d5e6f70"]), (True, ["card0", "9f1a2b3c4d5e6f70"])])
 def test_graphics_of_the_processor_beside_a_card_are_left_out(tmp_path: Path, every: bool, watched: list[str]) -> None:
     """As llama.cpp leaves them, unless its devices were named; that is said."""
-    source = AmdMemory(tree(tmp_path, {"card0": APU, "card1": DISCRETE}), every=every)
+    argument = "Vulkan0,Vulkan1" if every else None
+    source = AmdMemory(tree(tmp_path, {"card0": APU, "card1": DISCRETE}), device_argument=argument)
     notes = source.open()
     assert [one.device for one in source.read() if one.name == "used_bytes"] == watched
     assert any("graphics of the processor (card0) are not watched" in note for note in notes) is not every
@@ -171,6 +172,60 @@ def test_the_servers_part_is_that_of_its_compute_processes(tmp_path: Path) -> No
     assert parts == {"9f1a2b3c4d5e6f70": 6 * GIB, "a1": None}
 
 
+def with_nodes(root: Path, buses: dict[str, str]) -> Path:
+    """Puts cards at PCI addresses, and lists them in the driver for compute in this order, beginning with node 9."""
+    nodes = {}
+    for node, (card, bus) in enumerate(buses.items(), start=9):
+        device = root / "sys/devices" / bus
+        device.parent.mkdir(exist_ok=True)
+        (root / "sys/class/drm" / card / "device").rename(device)
+        (root / "sys/class/drm" / card / "device").symlink_to(device)
+        place = int(bus[5:7], 16) << 8
+        nodes[f"sys/class/kfd/kfd/topology/nodes/{node}/gpu_id"] = str(node)
+        nodes[f"sys/class/kfd/kfd/topology/nodes/{node}/properties"] = f"location_id {place}\ndomain 0\n"
+    return tree(root, {}, nodes)
+
+
+@pytest.mark.parametrize(
+    ("variables", "argument", "used"),
+    [
+        ({}, None, ["a", "b", "c"]),
+        ({"ROCR_VISIBLE_DEVICES": "0"}, None, ["c"]),
+        ({"ROCR_VISIBLE_DEVICES": "2,0"}, None, ["b", "c"]),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-A"}, None, ["a"]),
+        ({"ROCR_VISIBLE_DEVICES": "1,2", "HIP_VISIBLE_DEVICES": "1"}, None, ["b"]),
+        ({"HIP_VISIBLE_DEVICES": "0,1"}, "ROCm1", ["a"]),
+    ],
+)
+def test_the_servers_cards_are_chosen_in_rocms_order(
+    tmp_path: Path, variables: dict[str, str], argument: str | None, used: list[str]
+) -> None:
+    """C71 for AMD: ROCm counts by the nodes of its driver (9, 10, 11), here c, a, b; how many of all is said."""
+    cards = {f"card{number}": {**DISCRETE, "unique_id": name} for number, name in enumerate("abc")}
+    buses = {"card2": "0000:c4:00.0", "card0": "0000:03:00.0", "card1": "0000:43:00.0"}
+    source = AmdMemory(with_nodes(tree(tmp_path, cards), buses), variables=variables, device_argument=argument)
+    (note,) = source.open()
+    assert [one.device for one in source.read() if one.name == "used_bytes"] == used
+    many = "3" if len(used) == 3 else f"{len(used)} of 3"
+    assert note == f"memory and power by sysfs: {many} AMD GPUs ({', '.join(used)})"
+
+
+def test_a_server_that_sees_no_card_has_none(tmp_path: Path) -> None:
+    """No reading, and a reason."""
+    source = AmdMemory(tree(tmp_path, {"card0": DISCRETE}), variables={"ROCR_VISIBLE_DEVICES": ""})
+    assert source.open() == ["memory and power by sysfs: 0 of 1 AMD GPUs (none that the server may use)"]
+    with pytest.raises(SourceError, match="no GPU that the server may use is seen"):
+        source.read()
+
+
+@pytest.mark.parametrize(("chosen", "used"), [("1", ["9f1a2b3c4d5e6f70"]), ("0", ["card0"])])
+def test_graphics_of_the_processor_that_were_chosen_are_watched(tmp_path: Path, chosen: str, used: list[str]) -> None:
+    """Where they are all that the server sees."""
+    source = AmdMemory(tree(tmp_path, {"card0": APU, "card1": DISCRETE}), variables={"HIP_VISIBLE_DEVICES": chosen})
+    source.open()
+    assert [one.device for one in source.read() if one.name == "used_bytes"] == used
+
+
 def test_a_machine_without_cards_says_so(tmp_path: Path) -> None:
     """One sentence instead of an empty reading."""
     assert not is_here(tmp_path)
@@ -205,9 +260,13 @@ class AmdSmi:
         """Tells them apart."""
         return f"0000:0{handle + 3}:00.0"
 
-    def amdsmi_get_gpu_kfd_info(self, _: int) -> dict[str, Any]:
-        """All-ones: not partitioned."""
-        return {"current_partition_id": self.partition}
+    def amdsmi_get_gpu_kfd_info(self, handle: int) -> dict[str, Any]:
+        """All-ones: not partitioned. The second device comes first in the order of nodes."""
+        return {"current_partition_id": self.partition, "node_id": 2 - handle}
+
+    def amdsmi_get_gpu_asic_info(self, handle: int) -> Any:
+        """A serial number, or none."""
+        return {"asic_serial": "0x9F1A2B3C4D5E6F70"} if handle == 0 else "N/A"
 
     def amdsmi_get_gpu_vram_usage(self, handle: int) -> dict[str, Any]:
         """In MiB."""
@@ -238,6 +297,20 @@ def test_na_and_numbers_side_by_side() -> None:
     source.close()
     source.close()
     assert library.opened == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "used"), [("0", ["0000:04:00.0"]), ("1", ["0000:03:00.0"]), ("GPU-9f1a", ["0000:03:00.0"]), ("", [])]
+)
+def test_the_servers_devices_are_chosen_through_the_library(setting: str, used: list[str]) -> None:
+    """C71 for AMD: in the order of nodes, or by the serial number that ROCm calls a UUID."""
+    source = AmdSmiMemory(AmdSmi(), variables={"ROCR_VISIBLE_DEVICES": setting})
+    assert source.open()[1] == f"watched of them: {', '.join(used) or 'none that the server may use'}"
+    if not used:
+        with pytest.raises(SourceError, match="no GPU that the server may use is seen"):
+            source.read()
+        return
+    assert [one.device for one in source.read() if one.name == "used_bytes"] == used
 
 
 def test_partitions_are_devices_of_their_own() -> None:

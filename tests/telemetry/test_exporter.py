@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
 from loadgen.telemetry.exporter import ExporterMemory
 from loadgen.telemetry.source import Reading, SourceError
@@ -232,3 +233,34 @@ async def test_reading_needs_no_loop_of_the_caller() -> None:
     """It is done in a thread beside a running loop."""
     readings = await asyncio.to_thread(read, DCGM)
     assert values(readings, "used_bytes")["GPU-9c2"] == 4 * MIB
+
+
+def test_the_reference_librarys_text_page_is_read() -> None:
+    """dcgm-exporter's names, served by prometheus-client itself: two devices, a name with quotes and a line end."""
+    registry = CollectorRegistry()
+    labels = ("gpu", "UUID", "pci_bus_id", "device", "modelName", "Hostname")
+    metrics = {
+        name: Gauge(name, "Of the device.", labels, registry=registry)
+        for name in ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_RESERVED", "DCGM_FI_DEV_POWER_USAGE")
+    }
+    Counter("DCGM_FI_DEV_XID_ERRORS", "Not of memory.", labels, registry=registry)
+    for index, (used, free) in enumerate(((7325, 73000), (512, 79813))):
+        own = (str(index), f"GPU-{index}a", f"00000000:0{index}:00.0", f"nvidia{index}", 'NVIDIA "H100"\n80GB', "host")
+        for name, value in zip(metrics, (used, free, 675, 75.25 + index), strict=True):
+            metrics[name].labels(*own).set(value)
+    server, thread = start_http_server(0, addr="127.0.0.1", registry=registry)
+    source = ExporterMemory(f"http://127.0.0.1:{server.server_port}/metrics")
+    try:
+        (note,) = source.open()
+        readings = source.read()
+    finally:
+        source.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert note.endswith(": 2 device(s) seen")
+    found = list(readings)
+    assert values(found, "used_bytes") == {"GPU-0a": 7325 * MIB, "GPU-1a": 512 * MIB}
+    assert values(found, "total_bytes") == {"GPU-0a": 81000 * MIB, "GPU-1a": 81000 * MIB}
+    assert values(found, "reserved_bytes") == {"GPU-0a": 675 * MIB, "GPU-1a": 675 * MIB}
+    assert values(found, "power_watts") == {"GPU-0a": 75.25, "GPU-1a": 76.25}

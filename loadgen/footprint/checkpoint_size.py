@@ -6,8 +6,8 @@ on b11549: 0.410 MiB for the demo's model, as predicted; with its MTP head 536 B
 
 from dataclasses import replace
 
-from loadgen.analysis.served_models import Models, full_layers, sliding_layers, token_bytes
 from loadgen.experiment.serving import Serving
+from loadgen.footprint.served_models import Models, full_layers, sliding_layers, token_bytes
 from loadgen.gguf.architecture import Architecture
 
 _CELL_BYTES = 24
