@@ -16,7 +16,13 @@ SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTH", re.IGNORECASE)
 
 
 def experiment(**fields: Any) -> Experiment:
-    """An `Experiment` of `fields`. Raises `ExperimentError` naming the field and what is wrong with it."""
+    """An `Experiment` of `fields`. Raises `ExperimentError` naming the field and what is wrong with it.
+
+    The number of agents that the verdict is for is measured too, whether the levels name it or not.
+    """
+    agents, levels = fields.get("agents"), fields.get("levels")
+    if isinstance(agents, int) and levels and agents not in levels:
+        fields = {**fields, "levels": tuple(sorted((*levels, agents)))}
     try:
         return Experiment(**fields)
     except ValidationError as error:

@@ -33,6 +33,7 @@ from loadgen.experiment.model import (
     UrlVariant,
     Variant,
 )
+from loadgen.experiment.slo import LIMITS
 from loadgen.experiment.traps import check_speculation
 from loadgen.experiment.written_error import entry_error, file_error, kind_error, value_error
 from loadgen.experiment.yaml_text import YamlText, read_yaml
@@ -111,13 +112,16 @@ def _refuse_switches(file: Any, text: YamlText) -> None:
 
 def _plain(file: Any, text: YamlText) -> dict[str, Any]:
     """The fields that the file sets and that need no writing out."""
-    names = [name for name in Experiment.model_fields if name not in ("variants", "deadlines", "under_test")]
+    names = [name for name in Experiment.model_fields if name not in ("variants", "deadlines", "slo", "under_test")]
     given = file.model_fields_set
     fields = {name: getattr(file, name) for name in names if name in given and getattr(file, name) is not None}
     fields |= _measures(file, DURATIONS, "s", text, ())
     fields |= _measures(file, SIZES, "bytes", text, ())
     if "deadlines" in given:
         fields["deadlines"] = _measures(file.deadlines, DEADLINES, "s", text, ("deadlines",))
+    if file.slo is not None:
+        share = {} if file.slo.attainment is None else {"attainment": file.slo.attainment}
+        fields["slo"] = {**_measures(file.slo, LIMITS, "s", text, ("slo",)), **share}
     return fields
 
 

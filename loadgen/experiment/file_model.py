@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from loadgen.experiment.arguments import Part, parse_arguments
 from loadgen.experiment.levels import parse_levels
 from loadgen.experiment.model import Deadlines, Difference, Experiment
+from loadgen.experiment.slo import parse_share
 from loadgen.units import parse_duration_s, parse_size
 
 Kind = Literal["url", "launch", "embedded", "router", "model", "switch", "request"]
@@ -31,6 +32,10 @@ def _seconds(value: Any) -> Any:
 
 def _bytes(value: Any) -> Any:
     return parse_size(value) if isinstance(value, str) else value
+
+
+def _share(value: Any) -> Any:
+    return parse_share(value) if isinstance(value, str) else value
 
 
 def _levels(value: Any) -> Any:
@@ -70,6 +75,19 @@ Duration = Annotated[
             "anyOf": [
                 {"type": "number", "minimum": 0},
                 {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?(ms|s|m|h)?)+\s*$"},
+            ]
+        }
+    ),
+]
+Share = Annotated[
+    float,
+    BeforeValidator(_share),
+    Field(gt=0, le=1),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*%?\s*$"},
             ]
         }
     ),
@@ -158,6 +176,11 @@ class BaseEntry(_Written):
     command: Command | None = Field(
         default=None, description="brings the running server into this state and ends (switch): words, or one text"
     )
+    server_log: Text | None = Field(
+        default=None,
+        description="log of a server that loadgen does not start (url, router, model, switch, request): a file, "
+        "journal:UNIT or docker:NAME; its memory is read there",
+    )
     body: dict[str, Any] | None = Field(default=None, description="fields of every request (request)")
     speculative: bool | None = Field(
         default=None, description="what preflight must find; launched servers: default by their arguments"
@@ -196,10 +219,28 @@ class DeadlinesEntry(_Written):
     total_s: Duration | None = Field(default=None, description="the same in seconds")
 
 
+class SloEntry(_Written):
+    """What requests and tasks must keep; limits in seconds, or a text such as 80ms. One limit at least."""
+
+    ttft: Duration | None = Field(default=None, description="time to the first token")
+    ttft_s: Duration | None = Field(default=None, description="the same in seconds")
+    tpot: Duration | None = Field(default=None, description="time a token after the first")
+    tpot_s: Duration | None = Field(default=None, description="the same in seconds")
+    step_gap: Duration | None = Field(default=None, description="longest pause between two steps")
+    step_gap_s: Duration | None = Field(default=None, description="the same in seconds")
+    request: Duration | None = Field(default=None, description="time of a whole request")
+    request_s: Duration | None = Field(default=None, description="the same in seconds")
+    task: Duration | None = Field(default=None, description="time of a whole session, waits included")
+    task_s: Duration | None = Field(default=None, description="the same in seconds")
+    attainment: Share | None = Field(
+        default=None, description="share of all attempts that must keep every limit: 0.95 (the default), or 95%"
+    )
+
+
 SIZES = ("memory_budget", "memory_margin")
 """Fields that are sizes, without their unit: the file takes them with and without `_bytes`."""
 
-DURATIONS = ("time_budget", "wait")
+DURATIONS = ("time_budget", "wait", "tool_time_cap")
 DEADLINES = tuple(name.removesuffix("_s") for name in Deadlines.model_fields)
 """Fields that are durations, without their unit: the file takes them with and without `_s`."""
 
@@ -221,11 +262,14 @@ _OWN: dict[str, Any] = {
     "time_budget_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "wait": (Duration | None, Field(default=None, description="how long to wait for a server that is still loading")),
     "wait_s": (Duration | None, Field(default=None, description="the same in seconds")),
+    "tool_time_cap": (Duration | None, Field(default=None, description="longest wait for a tool, such as 10s")),
+    "tool_time_cap_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "memory_budget": (Size | None, Field(default=None, description="memory that a server may take, such as 24GiB")),
     "memory_budget_bytes": (Size | None, Field(default=None, description="the same in bytes")),
     "memory_margin": (Size | None, Field(default=None, description="memory to keep free of it, such as 1GiB")),
     "memory_margin_bytes": (Size | None, Field(default=None, description="the same in bytes")),
     "deadlines": (DeadlinesEntry, Field(default=DeadlinesEntry(), description="when a request is given up")),
+    "slo": (SloEntry | None, Field(default=None, description=Experiment.model_fields["slo"].description)),
     "under_test": (
         tuple[Difference, ...],
         Field(
@@ -236,7 +280,12 @@ _OWN: dict[str, Any] = {
     ),
 }
 
-_FIELDS: dict[str, Any] = {name: (field.annotation, field) for name, field in Experiment.model_fields.items()} | _OWN
+_MADE = ("tune",)
+"""Fields that a command makes: nobody writes them."""
+
+_FIELDS: dict[str, Any] = {
+    name: (field.annotation, field) for name, field in Experiment.model_fields.items() if name not in _MADE
+} | _OWN
 
 ExperimentFile: type[BaseModel] = create_model(
     "ExperimentFile",

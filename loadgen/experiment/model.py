@@ -6,6 +6,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from loadgen.experiment.cpus import cpu_set
 from loadgen.experiment.memory_source import parse_memory_source
+from loadgen.experiment.server_log import LogText
+from loadgen.experiment.slo import Slo
+from loadgen.experiment.tuning import Tuning
 
 EMBEDDED = "embedded"
 """The program name that stands for the server in the package xllamacpp."""
@@ -46,6 +49,7 @@ class UrlVariant(_Variant):
     kind: Literal["url"] = "url"
     url: str
     model: str | None = Field(default=None, description="model name to send; default: the first of /v1/models")
+    server_log: LogText = None
 
 
 class LaunchVariant(_Variant):
@@ -90,6 +94,7 @@ class RouterVariant(_Variant):
     kind: Literal["router"] = "router"
     url: str
     preset: str
+    server_log: LogText = None
 
 
 class ModelVariant(_Variant):
@@ -98,6 +103,7 @@ class ModelVariant(_Variant):
     kind: Literal["model"] = "model"
     url: str
     model: str
+    server_log: LogText = None
 
 
 class SwitchVariant(_Variant):
@@ -109,6 +115,7 @@ class SwitchVariant(_Variant):
     env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")
     cwd: str | None = None
     model: str | None = None
+    server_log: LogText = None
 
 
 class RequestVariant(_Variant):
@@ -118,6 +125,7 @@ class RequestVariant(_Variant):
     url: str
     body: Body = Field(min_length=1)
     model: str | None = None
+    server_log: LogText = None
     speculative: bool = Field(description="whether these fields switch speculation on or off: probed first")
 
 
@@ -161,7 +169,25 @@ class Experiment(_Frozen):
     variants: tuple[Variant, ...] = Field(min_length=1)
     baseline: str = Field(description="name of the variant that the others are compared with")
     levels: tuple[int, ...] = Field(min_length=1, description="concurrency: agents active at once")
-    workload: str | None = Field(default=None, description="built-in name or YAML file; null: the largest that fits")
+    workload: str | None = Field(
+        default=None,
+        description="built-in name, YAML file, or file of recorded sessions (.json, .jsonl, .gz, .zst); null: the "
+        "largest built-in one that fits",
+    )
+    history: Literal["recorded", "live"] | None = Field(
+        default=None,
+        description="whose answers go back into prompts: the workload's own, or those that the model just gave; null: "
+        "as the workload says, and the recorded ones of a file",
+    )
+    tool_time_cap_s: float | None = Field(
+        default=None, ge=0, description="longest wait for a tool; null: as the workload says"
+    )
+    time_scale: float = Field(default=1, ge=0, allow_inf_nan=False, description="factor on every wait; 0: no waits")
+    context_full: Literal["refuse", "finish"] = Field(
+        default="refuse",
+        description="what becomes of a workload that doesn't fit a slot's context. finish: sessions end before the "
+        "turn that doesn't fit, and the share is told",
+    )
     seed: int = Field(default=1, description="of everything that is drawn: the same seed is the same work")
     rounds: int | None = Field(default=None, ge=1, description="null: as many as the time budget holds")
     time_budget_s: float = Field(default=900, gt=0, description="seconds for the whole run")
@@ -169,6 +195,27 @@ class Experiment(_Frozen):
     body: Body = Field(default_factory=dict, description="extra fields of every request")
     deadlines: Deadlines = Field(default=Deadlines(), description="when a request is given up")
     min_effect: float = Field(default=0.05, gt=0, lt=1, description="smallest difference worth acting on (a share)")
+    agents: int | None = Field(
+        default=None, ge=1, description="how many agents the verdict is for; null: every concurrency gets its call"
+    )
+    slo: Slo | None = Field(default=None, description="limits that requests and tasks must keep; null: none")
+    tune: Tuning | None = Field(default=None, description="a race of settings at `agents`; null: none")
+    stop_when_known: bool = Field(
+        default=True,
+        description="without a number of rounds: look at the results after preset rounds, measure what is settled no "
+        "further, and end the run when everything is",
+    )
+    precision: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="an interval this narrow (half its width, as a share of the speed-up) settles a comparison too",
+    )
+    add_levels: bool = Field(
+        default=True,
+        description="where the time budget allows, also measure the concurrencies on both sides of a width at which "
+        "kernels switch (agents x (drafted tokens + 1) = 8, 16, 32)",
+    )
     api_key_env: str | None = Field(default=None, description="environment variable that holds the API key")
     ca_file: str | None = Field(default=None, description="certificate authority to trust for https targets")
     insecure: bool = Field(default=False, description="don't check the certificate of https targets")
@@ -223,6 +270,8 @@ class Experiment(_Frozen):
             raise ValueError("concurrency starts at 1")
         if len(set(self.levels)) != len(self.levels):
             raise ValueError("a concurrency is listed twice")
+        if self.agents is not None and self.agents not in self.levels:
+            raise ValueError(f"the verdict is for {self.agents} agents, which is none of the levels {self.levels}")
         self._compares_something()
         return self
 
@@ -242,7 +291,7 @@ class Experiment(_Frozen):
 
 def _server(variant: Any) -> dict[str, Any]:
     """What a variant is, without what it is called and what is expected of it."""
-    fields: dict[str, Any] = variant.model_dump(exclude={"name", "speculative", "overhead"})
+    fields: dict[str, Any] = variant.model_dump(exclude={"name", "speculative", "overhead", "server_log"})
     if isinstance(variant, LaunchVariant):
         del fields["kind"]  # `embedded` is the kind and the program
     return fields

@@ -7,13 +7,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from loadgen.errors import ExperimentError
-from loadgen.experiment.file_model import BaseEntry, DeadlinesEntry, ExperimentFile, VariantEntry
+from loadgen.experiment.file_model import BaseEntry, DeadlinesEntry, ExperimentFile, SloEntry, VariantEntry
 from loadgen.experiment.wording import worded
 from loadgen.experiment.yaml_text import Loc, YamlText
 
 _OTHER_NAMES = {
     "concurrency": "levels",
-    "agents": "levels",
     "budget": "time_budget",
     "environment": "env",
     "arguments": "args",
@@ -76,6 +75,8 @@ def _fields(loc: Loc) -> Collection[str]:
         model = VariantEntry
     elif loc[:1] == ("deadlines",):
         model = DeadlinesEntry
+    elif loc[:1] == ("slo",):
+        model = SloEntry
     return model.model_fields
 
 

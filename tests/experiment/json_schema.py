@@ -43,6 +43,7 @@ class JsonSchema:
         }
         self._number_words: dict[str, Callable[[float, float], bool]] = {
             "minimum": lambda value, rule: value >= rule,
+            "maximum": lambda value, rule: value <= rule,
             "exclusiveMinimum": lambda value, rule: value > rule,
             "exclusiveMaximum": lambda value, rule: value < rule,
         }

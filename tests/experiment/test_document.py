@@ -55,6 +55,10 @@ def test_every_field_of_the_experiment_is_taken() -> None:
 baseline: a
 levels: 1..3
 workload: demo
+history: live
+tool_time_cap: 10s
+time_scale: 0.5
+context_full: finish
 seed: 7
 rounds: 4
 time_budget: 1h30m
@@ -68,6 +72,11 @@ insecure: true
 wait_s: 90
 max_request_rate: 2.5
 check_output: off
+agents: 2
+slo: {ttft: 2s, tpot_s: 0.08, attainment: 0.9}
+stop_when_known: false
+precision: 0.03
+add_levels: false
 allow_different: [build]
 under_test: [kv]
 restart_per_level: true
@@ -88,6 +97,10 @@ variants: [{name: a, url: http://h:1}, {name: b, url: http://h:2, model: 7, spec
         "baseline": "a",
         "levels": (1, 2, 3),
         "workload": "demo",
+        "history": "live",
+        "tool_time_cap_s": 10,
+        "time_scale": 0.5,
+        "context_full": "finish",
         "seed": 7,
         "rounds": 4,
         "time_budget_s": 5400,
@@ -100,6 +113,11 @@ variants: [{name: a, url: http://h:1}, {name: b, url: http://h:2, model: 7, spec
         "wait_s": 90,
         "max_request_rate": 2.5,
         "check_output": "off",
+        "agents": 2,
+        "slo": {"ttft_s": 2, "tpot_s": 0.08, "attainment": 0.9},
+        "stop_when_known": False,
+        "precision": 0.03,
+        "add_levels": False,
         "allow_different": ("build",),
         "under_test": ("kv",),
         "restart_per_level": True,
