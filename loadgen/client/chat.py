@@ -51,14 +51,24 @@ _TRANSPORT_OUTCOMES: dict[type[TransportError], Outcome] = {
 }
 
 
+class _BrokenOffError(Exception):
+    """The answer has come as far as it was to come. An error, so that the connection is closed and the server stops."""
+
+
 @dataclass(frozen=True)
 class ChatCall:
-    """What to send: a body from `build_body`, its output limit, and whether the answer's text is needed afterwards."""
+    """What to send: a body from `build_body`, its output limit, and whether the answer's text is needed afterwards.
+
+    With `cancel_after_tokens` (token events) or `cancel_after_s` (seconds from the first one) the answer is broken off
+    there, if it hasn't ended by then; the record then says `cancelled`.
+    """
 
     body: bytes
     max_tokens: int
     exact_length: bool
     keep_text: bool
+    cancel_after_tokens: int | None = None
+    cancel_after_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +171,8 @@ class PreparedCall:
             self.end(_TRANSPORT_OUTCOMES[type(error)], str(error))
         except (SseError, ChunkError) as error:
             self.end(Outcome.PROTOCOL_ERROR, str(error))
+        except _BrokenOffError:
+            self.end(Outcome.CANCELLED)
 
     async def _follow(self, reply: StreamingReply, watch: DeadlineWatch) -> None:
         kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -176,7 +188,19 @@ class PreparedCall:
             self._end_by_eof()
 
     async def _read_stream(self, reply: StreamingReply, watch: DeadlineWatch) -> bool:
-        """Takes events until the answer ends; False where the body ended before it."""
+        """Takes events until the answer ends; False where the body ended before it.
+
+        Raises `_BrokenOffError` where the answer is to be broken off.
+        """
+        try:
+            async with asyncio.timeout(None) as time_left:
+                return await self._take_events(reply, watch, time_left)
+        except TimeoutError:
+            if time_left.expired():
+                raise _BrokenOffError from None
+            raise
+
+    async def _take_events(self, reply: StreamingReply, watch: DeadlineWatch, time_left: asyncio.Timeout) -> bool:
         parser = SseParser()
         received = self.received
         tokens = 0
@@ -187,8 +211,12 @@ class PreparedCall:
                     self._end_by_event()
                     return True
             if len(received.events) > tokens:
+                if not tokens and self._call.cancel_after_s is not None:
+                    time_left.reschedule(asyncio.get_running_loop().time() + self._call.cancel_after_s)
                 tokens = len(received.events)
                 watch.token()
+                if self._call.cancel_after_tokens is not None and tokens >= self._call.cancel_after_tokens:
+                    raise _BrokenOffError
         return self._take_rest(parser.close(), at_ns)
 
     def _take_rest(self, payloads: list[bytes], at_ns: int) -> bool:

@@ -6,6 +6,7 @@ The variant is never a part of a draw, so that two variants of one round are giv
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from loadgen.errors import WorkloadError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 _SESSION = "session"
+_WARM_UP = "warm-up"
 _START = "start"
 _ORDER = "order"
 
@@ -39,11 +41,32 @@ def session_index(  # noqa: PLR0917 - the parts of the seed in the glossary's or
 ) -> int:
     """Which session of the pool an agent plays as its k-th after the first (`kth` from 1), 0 ≤ index < `sessions`.
 
-    Uniform over the pool. Raises `WorkloadError` where the pool is empty.
+    The agents of a trial are dealt one pass over the pool after the other, each in an order of its own: agent a gets as
+    its k-th session the one in place `level * (k - 1) + a`. So every session of the pool is used exactly once a pass,
+    each is equally likely in every place, and which one it is doesn't depend on how fast anybody is.
+
+    `kth` 0 is the session that an agent warms up with where its segment begins with a first turn: dealt apart.
+
+    Raises `WorkloadError` where the pool is empty.
     """
     if sessions < 1:
         raise WorkloadError("The workload holds no session.")
-    return int(rng(seed, _SESSION, round, level, agent, kth).integers(sessions))
+    place = level * (kth - 1) + agent if kth else agent
+    purpose = _SESSION if kth else _WARM_UP
+    return _pass(seed, purpose, round, level, place // sessions, sessions)[place % sessions]
+
+
+@lru_cache(maxsize=64)
+def _pass(  # noqa: PLR0917 - the parts of the seed in the glossary's order
+    seed: int,
+    purpose: str,
+    round: int,  # noqa: A002 - the glossary's word
+    level: int,
+    number: int,
+    sessions: int,
+) -> tuple[int, ...]:
+    """The order of the sessions in one pass over the pool (`number` from 0)."""
+    return tuple(int(index) for index in rng(seed, purpose, round, level, number).permutation(sessions))
 
 
 def start_turns(

@@ -4,12 +4,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+import msgspec
 
 from loadgen.records.manifest import WorkloadFacts
+from loadgen.workload.copy_rate import text_of
+from loadgen.workload.recorded import Cancel, RecordedSession, RecordedTurn, TurnKind
 
 Message = dict[str, Any]
-"""One chat message in OpenAI's shape: `role` and `content`."""
+"""One chat message in OpenAI's shape: `role` and `content`, and of tools `tool_calls` or `tool_call_id`."""
 
 History = Literal["recorded", "live"]
 """Whose answers go back into the prompt: the workload's own, or those that the server just gave."""
@@ -22,37 +26,63 @@ class Turn:
     Attributes:
         messages: what is new since the previous assistant message.
         answer: the assistant's text that history puts back for this turn with recorded history, and, with either kind
-            of history, for turns before the one a trial starts at. Never empty.
-        wait_s: seconds between the previous answer and this turn; 0 for turn 0.
-        wait_kind: what the agent waits for: `tool` or `user`; None for turn 0.
+            of history, for turns before the one a trial starts at. Empty only where `assistant` says more than a text.
+        wait_s: seconds between the previous answer (the last joined sub-agent's end, where that is later) and this
+            turn; 0 for turn 0 of a root session.
+        wait_kind: what the agent waits for: `tool`, `user` or `subagent`; None where it doesn't.
         output_tokens: tokens to generate: the cap, or the exact number where the workload says so.
-        kind: what the turn asks for: `prose`, `edit` or `extract`.
+        kind: what the turn asks for: `prose`, `edit`, `extract` or `tool_call`.
         depth: estimated prompt tokens of this turn (cached ones included), with the recorded answers as history.
+        assistant: the whole recorded message (tool calls, reasoning), where it is more than a text; empty where the
+            agent dropped the answer, so that nothing of it goes back.
+        begins_anew: the prompt doesn't go on from the turn before: `messages` is all of it.
+        cancel: the agent breaks this answer off.
+        spawn: sub-agents that begin when this turn has been answered.
+        join: ids of sub-agents that must have ended before this turn.
     """
 
     messages: tuple[Message, ...]
     answer: str
     wait_s: float
-    wait_kind: Literal["tool", "user"] | None
+    wait_kind: Literal["tool", "user", "subagent"] | None
     output_tokens: int
     kind: str
     depth: int
+    assistant: Message | None = None
+    begins_anew: bool = False
+    cancel: Cancel | None = None
+    spawn: tuple["Session", ...] = ()
+    join: tuple[str, ...] = ()
+
+    def answered(self, text: str | None) -> list[Message]:
+        """What goes back into the prompt for this turn's answer: the recorded message, or `text` in its place.
+
+        Recorded tool calls stay: the recorded results of tools, which follow, answer them and no others.
+        """
+        recorded = {"role": "assistant", "content": self.answer} if self.assistant is None else self.assistant
+        if not recorded:
+            return []
+        if not text:
+            return [dict(recorded)]
+        said = {"role": "assistant", "content": text}
+        return [said | {"tool_calls": recorded["tool_calls"]} if recorded.get("tool_calls") else said]
 
 
 @dataclass(frozen=True)
 class Session:
-    """One agent doing one job (a task): turns in their order."""
+    """One agent doing one job (a task): turns in their order, and the tools that it has, in OpenAI's shape."""
 
     id: str
     turns: tuple[Turn, ...]
+    tools: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A pool of sessions, the same for one profile, seed and characters a token.
+    """A pool of sessions, the same for one profile or file, seed and characters a token.
 
     Attributes:
-        name: name of the profile.
+        name: name of the profile, or of the file without its ending.
         description: one or two sentences on what it imitates.
         facts: what records keep of it; its digest covers every session.
         sessions: the pool; agents take sessions from it.
@@ -62,6 +92,7 @@ class Workload:
         assumed: parameters without a published source.
         cut: sessions that were ended early, at a turn boundary, because the next turn would not have fitted.
         redrawn: sessions drawn afresh because not even their first turns fitted.
+        notes: sentences on what was left out, made up or changed on the way, to be shown before it is played.
     """
 
     name: str
@@ -74,6 +105,7 @@ class Workload:
     assumed: tuple[str, ...]
     cut: int
     redrawn: int
+    notes: tuple[str, ...] = ()
 
     @property
     def depths(self) -> tuple[tuple[int, ...], ...]:
@@ -95,23 +127,58 @@ def prompt(session: Session, turn: int, *, salt: str, answers: Mapping[int, str]
         raise IndexError(f"session {session.id} has turns 0 to {len(session.turns) - 1}, not {turn}")
     messages: list[Message] = []
     for index, step in enumerate(session.turns[: turn + 1]):
+        if step.begins_anew:
+            messages.clear()
         messages += [dict(message) for message in step.messages]
         if index < turn:
-            messages.append({"role": "assistant", "content": answers.get(index) or step.answer})
+            messages += step.answered(answers.get(index))
     if salt:
-        messages[0]["content"] = f"{salt}\n{messages[0]['content']}"
+        messages[0]["content"] = _salted(messages[0].get("content"), salt)
     return messages
+
+
+def _salted(content: Any, salt: str) -> Any:
+    """A message's content behind a line that holds the salt: a text, or a list of parts."""
+    if isinstance(content, list):
+        return [{"type": "text", "text": f"{salt}\n"}, *content]
+    return f"{salt}\n{content or ''}"
 
 
 def digest(sessions: Iterable[Session]) -> str:
     """SHA-256 (hex) over every field of every session in order: it changes when any message, wait or length does."""
     total = hashlib.sha256()
     for session in sessions:
-        # vars() and not asdict(), which would copy every text.
-        fields = {"id": session.id, "turns": [vars(turn) for turn in session.turns]}
-        total.update(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode())
+        total.update(json.dumps(_fields(session), sort_keys=True, separators=(",", ":")).encode())
         total.update(b"\n")
     return total.hexdigest()
+
+
+def _fields(session: Session) -> dict[str, Any]:
+    # vars() and not asdict(), which would copy every text.
+    turns = [
+        vars(turn) | {"cancel": msgspec.to_builtins(turn.cancel), "spawn": [_fields(spawned) for spawned in turn.spawn]}
+        for turn in session.turns
+    ]
+    return {"id": session.id, "tools": session.tools, "turns": turns}
+
+
+def as_recorded(session: Session, workload: Workload) -> RecordedSession:
+    """A session as a file keeps it: what is new in each turn, and the answer that recorded history has."""
+    return RecordedSession(
+        session_id=session.id,
+        source={"name": workload.name, "digest": workload.facts.digest},
+        turns=[
+            RecordedTurn(
+                messages=[dict(message) for message in turn.messages],
+                assistant=next(iter(turn.answered(None)), None),
+                delay_s=turn.wait_s,
+                delay_kind=turn.wait_kind or "arrival",
+                kind=cast("TurnKind", turn.kind),
+            )
+            for turn in session.turns
+        ],
+        tools=[dict(tool) for tool in session.tools] or None,
+    )
 
 
 def sample_text(workload: Workload, *, characters: int = 20_000) -> str:
@@ -123,9 +190,35 @@ def sample_text(workload: Workload, *, characters: int = 20_000) -> str:
     length = 0
     for session in workload.sessions:
         for turn in session.turns:
-            for text in (*(str(message["content"]) for message in turn.messages), turn.answer):
-                parts.append(text)
-                length += len(text) + 1
+            for message in (*turn.messages, *turn.answered(None)):
+                parts.append(text_of(message))
+                length += len(parts[-1]) + 1
             if length > characters:
                 return "\n".join(parts)[:characters]
     return "\n".join(parts)[:characters]
+
+
+def spread_text(workload: Workload, *, characters: int = 40_000, windows: int = 80) -> str:
+    """Text from all over the pool, at most `characters` long, in so many pieces at equal distances.
+
+    Meant as `sample_text` is, for recordings: what stands in front of them (tasks in prose) is unlike what follows
+    (listings, calls), which takes most of the room. Two cut tokens a piece are 1 % of its tokens.
+    """
+    texts = [
+        text_of(message)
+        for session in workload.sessions
+        for turn in session.turns
+        for message in (*turn.messages, *turn.answered(None))
+    ]
+    total = sum(map(len, texts))
+    if total <= characters:
+        return "\n".join(texts)[:characters]
+    size = characters // windows
+    parts: list[str] = []
+    before = 0
+    for text in texts:
+        # A piece that the end of a text cuts is shorter: texts are not mixed.
+        while len(parts) < windows and (start := len(parts) * total // windows) < before + len(text):
+            parts.append(text[max(0, start - before) :][:size])
+        before += len(text)
+    return "".join(parts)

@@ -27,12 +27,34 @@ def test_equal_parts_give_equal_draws_and_other_parts_others() -> None:
 def test_draws_never_change_between_versions() -> None:
     """A recorded seed keeps its meaning: these values are fixed."""
     assert rng(1, "a").integers(1_000_000) == 911_494
-    assert [session_index(1, 1, 4, agent, 1, 100) for agent in range(4)] == [5, 53, 61, 18]
+    assert [session_index(1, 1, 4, agent, 1, 100) for agent in range(4)] == [23, 38, 22, 8]
 
 
-def test_later_sessions_are_uniform_over_the_pool() -> None:
+@given(seed=st.integers(0, 2**31), level=st.integers(1, 9), sessions=st.integers(1, 40), passes=st.integers(1, 4))
+def test_every_session_is_used_exactly_once_a_pass(seed: int, level: int, sessions: int, passes: int) -> None:
+    """Dealt round the agents, each run of as many sessions as the pool has holds every one of them once."""
+    wanted = sessions * passes
+    dealt = [session_index(seed, 1, level, place % level, place // level + 1, sessions) for place in range(wanted)]
+    for number in range(passes):
+        assert sorted(dealt[number * sessions : (number + 1) * sessions]) == list(range(sessions))
+
+
+def test_passes_rounds_levels_and_the_warm_up_have_their_own_orders() -> None:
+    """No order of the pool is that of another pass, round, level or seed, or of the warm-up."""
+    pool = 50
+    orders = {
+        tuple(session_index(seed, round_, level, place % level, kth + place // level, pool) for place in range(pool))
+        for seed, round_, level, kth in ((1, 1, 5, 1), (1, 1, 5, 11), (1, 2, 5, 1), (1, 1, 10, 1), (2, 1, 5, 1))
+    }
+    assert len(orders) == 5
+    warm = [session_index(1, 1, 5, agent, 0, pool) for agent in range(5)]
+    assert warm != [session_index(1, 1, 5, agent, 1, pool) for agent in range(5)]
+    assert len(set(warm)) == 5
+
+
+def test_every_place_of_a_pass_is_uniform_over_the_pool() -> None:
     """Each session of the pool is equally likely: chi-square over 10 sessions stays below its 99.9 % point."""
-    counts = Counter(session_index(3, 1, 8, agent, kth, 10) for agent in range(100) for kth in range(1, 51))
+    counts = Counter(session_index(seed, 1, 8, 3, 2, 10) for seed in range(5000))
     assert set(counts) == set(range(10))
     assert sum((count - 500) ** 2 / 500 for count in counts.values()) < 27.9
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadgen.workload import library
-from loadgen.workload.session import Session, Turn, digest, prompt, sample_text
+from loadgen.workload.session import Session, Turn, digest, prompt, sample_text, spread_text
 
 
 def turn(text: str, answer: str, *, first: bool = False) -> Turn:
@@ -108,3 +108,12 @@ def test_sample_text_is_prompt_and_answer_text_of_the_asked_length() -> None:
     workload = replace(library.load("demo", seed=1), sessions=(SESSION,))
     assert sample_text(workload, characters=20) == "Be brief.\none\nfirst "
     assert sample_text(workload) == "Be brief.\none\nfirst answer\ntwo\nsecond answer\nthree\nend"
+
+
+def test_spread_text_is_of_pieces_at_equal_distances() -> None:
+    """The back of a recording counts as much as its front; a short one is taken whole, and pieces don't mix texts."""
+    session = Session("s-0", (turn("a" * 100, "b" * 100), turn("c" * 100, "d" * 100)))
+    workload = replace(library.load("demo", seed=1), sessions=(session,))
+    assert spread_text(workload, characters=40, windows=8) == "aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd"
+    assert spread_text(workload, characters=240, windows=3) == "a" * 80 + "b" * 67 + "c" * 34
+    assert spread_text(workload) == "\n".join(letter * 100 for letter in "abcd")
