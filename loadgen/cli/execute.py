@@ -15,8 +15,11 @@ from rich.console import Console
 from loadgen.analysis.output_check import judge
 from loadgen.analysis.summary import summarise
 from loadgen.cli.progress import ProgressDisplay
+from loadgen.cli.race_policy import RacePolicy
+from loadgen.cli.until_known import Shown, UntilKnown
 from loadgen.errors import LoadgenError, NoVerdictError, RunInterruptedError
 from loadgen.experiment.model import Experiment
+from loadgen.experiment.stop_policy import StopPolicy
 from loadgen.records.output_check import OutputCheck
 from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run, write_summary
@@ -35,9 +38,12 @@ def execute(
     as_json: bool,
     random_weights: bool = False,
     next_step: str | None = None,
+    policy: StopPolicy | None = None,
 ) -> None:
     """Run `experiment` into the new folder `out` and report. See `carry_out`."""
-    carry_out(experiment, RunWriter(out), as_json=as_json, random_weights=random_weights, next_step=next_step)
+    carry_out(
+        experiment, RunWriter(out), as_json=as_json, random_weights=random_weights, next_step=next_step, policy=policy
+    )
 
 
 def carry_out(
@@ -47,6 +53,7 @@ def carry_out(
     as_json: bool,
     random_weights: bool = False,
     next_step: str | None = None,
+    policy: StopPolicy | None = None,
     earlier: Run | None = None,
     repeats: Run | None = None,
 ) -> None:
@@ -58,6 +65,8 @@ def carry_out(
         as_json: print the summary as one JSON document.
         random_weights: the model's text is noise.
         next_step: printed below the report.
+        policy: decides after preset rounds what is still measured; null: until it is known, and
+            of a tuning run what its race says.
         earlier: the facts in this folder so far, where a run is resumed.
         repeats: a run whose plan is carried out again.
 
@@ -65,6 +74,7 @@ def carry_out(
     sweep) has no valid trials or an output check failed; the report is printed before.
     """
     out = writer.path
+    chosen = policy if policy is not None else _policy(experiment, out)
     try:
         with ProgressDisplay(Console(stderr=True)) as display:
             display.note(f"run folder: {out}")
@@ -79,6 +89,7 @@ def carry_out(
                         judge=_judge,
                         earlier=earlier,
                         repeats=repeats,
+                        policy=Shown(chosen, display, experiment.baseline) if repeats is None else None,
                     ),
                     display,
                 )
@@ -95,6 +106,11 @@ def carry_out(
     error = _error_of(ending, summary, out)
     if error is not None:
         raise error
+
+
+def _policy(experiment: Experiment, folder: Path) -> StopPolicy:
+    """What is still measured: of a tuning run, taken up again too, its race decides, of any other what is known."""
+    return RacePolicy(experiment, folder) if experiment.tune is not None else UntilKnown(experiment, folder)
 
 
 async def _run(sweep: Callable[[asyncio.Event], Sweep], display: ProgressDisplay) -> Ending:
@@ -164,7 +180,15 @@ def _error_of(ending: Ending, summary: dict[str, Any], out: Path) -> LoadgenErro
 
 
 def unanswered(summary: dict[str, Any]) -> list[str]:
-    """What was asked and has no valid pair of trials (or, with one variant, no valid trial)."""
+    """What was asked and has no valid pair of trials (or, with one variant, no valid trial).
+
+    Of a tuning run that is the confirmation: candidates drop out of its race.
+    """
+    tuning = summary["tuning"]
+    if tuning is not None and tuning["confirmed_rounds"]:
+        return []
+    if tuning is not None:
+        return [f"{tuning['finalist'] or 'any candidate'} against {tuning['baseline']} at {tuning['agents']}"]
     comparisons = [one for one in summary["comparisons"] if one["metric"] == "tasks_per_hour"]
     if comparisons:
         return [

@@ -6,6 +6,8 @@ import sys
 
 from rich.console import Console
 
+from loadgen.analysis.looks import FIRST_LOOK, LEAST_ROUNDS
+from loadgen.experiment.added_levels import around_widths
 from loadgen.experiment.arrangement import alternates, needs_fresh_server
 from loadgen.experiment.build import published
 from loadgen.experiment.llama_flags import masked
@@ -18,7 +20,7 @@ from loadgen.experiment.model import (
     SwitchVariant,
     Variant,
 )
-from loadgen.experiment.schedule import MIN_ROUNDS, MIN_WARMUP_S, Block, blocks
+from loadgen.experiment.schedule import MIN_ROUNDS, MIN_WARMUP_S, PREFERRED_ROUNDS, Block, blocks
 
 ILLUSTRATED_ROUNDS = 2
 
@@ -36,7 +38,7 @@ def describe(experiment: Experiment, *, as_json: bool) -> None:
     console.print(f"concurrency: {', '.join(map(str, experiment.levels))}")
     console.print(f"workload: {experiment.workload or 'the largest built-in one that fits a slot of the server'}")
     console.print(f"output check: {_check(experiment)}")
-    for line in _length(experiment):
+    for line in [*_length(experiment), *_looks(experiment), *_added(experiment)]:
         console.print(line)
     for block in _order(experiment):
         levels = ", ".join(map(str, block.levels))
@@ -80,8 +82,10 @@ def _check(experiment: Experiment) -> str:
 
 def _length(experiment: Experiment) -> list[str]:
     cells = len(experiment.variants) * len(experiment.levels)
+    budget = _clock(experiment.time_budget_s)
+    if experiment.tune is not None:
+        return [f"time: about {budget} (the time budget); trial lengths are fixed after a pilot of the baseline"]
     if experiment.rounds is None:
-        budget = _clock(experiment.time_budget_s)
         time = f"time: about {budget} (the time budget), at most twice that for {MIN_ROUNDS} rounds"
         return [
             f"rounds: as many as fit the time budget, at least {MIN_ROUNDS}; {cells} trials a round",
@@ -92,6 +96,31 @@ def _length(experiment: Experiment) -> list[str]:
         f"rounds: {experiment.rounds}; {cells} trials a round, {experiment.rounds * cells} in all",
         f"time: at least {_clock(least_s)} of warm-ups; what trials take is said after a pilot of the baseline",
     ]
+
+
+def _looks(experiment: Experiment) -> list[str]:
+    """When the run may end before its rounds are done; nothing where it may not."""
+    if experiment.rounds is not None or experiment.tune is not None:
+        return []
+    if not experiment.stop_when_known or len(experiment.variants) == 1:
+        return []
+    narrow = f", or is known to ±{experiment.precision:.1%}," if experiment.precision is not None else ""
+    text = (
+        f"looks: from {LEAST_ROUNDS} rounds on, after round {FIRST_LOOK} and, with more, after two thirds of them; "
+        f"what pays, costs or is the same by then{narrow} is measured no further, and the run ends when everything is "
+        "known (the error of 5 % is shared by all looks and the end)"
+    )
+    return [text]
+
+
+def _added(experiment: Experiment) -> list[str]:
+    """The levels that may be added."""
+    found = around_widths(experiment, [variant.name for variant in experiment.variants])
+    if not found:
+        return []
+    each = [f"{' and '.join(map(str, one.levels))} (width {one.width}, {one.drafted} drafted)" for one in found]
+    where = f"added, where the time holds {PREFERRED_ROUNDS} rounds of whole trials"
+    return [f"{where}: the agents around widths at which kernels switch: {'; '.join(each)}"]
 
 
 def _order(experiment: Experiment) -> list[Block]:

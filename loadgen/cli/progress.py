@@ -1,11 +1,13 @@
 """Progress on stderr: a live line on a terminal, one line a trial elsewhere."""
 
 import time
+from collections.abc import Collection
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from loadgen.analysis.added_levels import added_levels, added_text
 from loadgen.records.manifest import Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 from loadgen.units import ns_to_s
@@ -35,6 +37,7 @@ class ProgressDisplay:
         self._started_s = time.monotonic()
         self._requests = 0
         self._current: PlannedTrial | None = None
+        self._plan: Plan | None = None
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -60,6 +63,7 @@ class ProgressDisplay:
 
     def planned(self, plan: Plan, left: int) -> None:
         """Print the plan and its time."""
+        self._plan = plan
         self._total = len(plan.trials)
         self._done = self._before = self._total - left
         self._estimated_s = plan.estimated_s
@@ -78,8 +82,22 @@ class ProgressDisplay:
                 f"left out to make 3 rounds fit: {', '.join(map(str, plan.dropped_levels))} agents "
                 "(a longer --time-budget keeps them)"
             )
+        for added in added_levels(plan):
+            self.note(added_text(added))
+        if plan.looks:
+            after = " and ".join(map(str, plan.looks))
+            self.note(f"looks after round {after}: what is known by then is measured no further")
         if self._task is not None:
             self._progress.update(self._task, total=self._total, completed=self._done)
+
+    def looked(self, round_: int, cells: Collection[tuple[str, int]]) -> None:
+        """Count only what is still measured after round `round_`: these cells (variant, level), and the drift check."""
+        if self._plan is None:
+            return
+        later = [one for one in self._plan.trials if one.drift or one.round > round_]
+        self._total = self._done + sum(one.drift or (one.variant, one.level) in cells for one in later)
+        if self._task is not None:
+            self._progress.update(self._task, total=self._total)
 
     def trial_started(self, planned: PlannedTrial) -> None:
         """Show which trial runs."""

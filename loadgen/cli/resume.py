@@ -10,6 +10,7 @@ from loadgen.errors import RunFolderError
 from loadgen.experiment.build import experiment, published
 from loadgen.experiment.llama_flags import MASK
 from loadgen.experiment.model import Experiment
+from loadgen.records.looks import closed_cells, measured_cells
 from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.plan import remaining
@@ -32,7 +33,7 @@ def resume(
         folder: the run folder.
         asked: the experiment as given on the command line now; null: as the folder has it.
         as_json: print the summary as JSON.
-        rounds: more rounds than the run had planned.
+        rounds: more rounds than the run had planned: for what no look at the results found known, and without looks.
         time_budget_s: another time budget for the whole run, what it took before included.
 
     A run from which nothing is missing is reported as it is. Raises `RunFolderError` where the folder is none, or the
@@ -42,8 +43,9 @@ def resume(
     chosen = _same(earlier, asked) if asked is not None else _recorded(earlier)
     kept = experiment(**earlier.manifest.experiment)
     changes = {"rounds": rounds or kept.rounds, "time_budget_s": time_budget_s or kept.time_budget_s}
-    if _is_whole(earlier, rounds):
-        typer.echo("nothing is missing from this run; --rounds N adds rounds", err=True)
+    done = _why_done(earlier, rounds)
+    if done is not None:
+        typer.echo(done, err=True)
         show(recompute(folder), as_json=as_json)
         return
     carry_out(
@@ -72,11 +74,18 @@ def repeat(folder: Path, out: Path, *, as_json: bool) -> None:
     )
 
 
-def _is_whole(run: Run, rounds: int | None) -> bool:
-    """Whether no planned trial is missing or incomplete, and no more rounds are asked for."""
-    if run.plan is None or (rounds is not None and rounds > run.plan.rounds):
-        return False
-    return not remaining(run.plan, run.trials, {trial.trial for trial in run.trials})
+def _why_done(run: Run, rounds: int | None) -> str | None:
+    """Why nothing is left to do: no planned trial is missing or incomplete, or everything is known; null otherwise."""
+    if run.plan is None:
+        return None
+    cells = measured_cells(run.plan.trials, str(run.manifest.experiment["baseline"]), closed_cells(run.journal))
+    if remaining(run.plan, run.trials, {trial.trial for trial in run.trials}, cells):
+        return None
+    if not cells:
+        return "nothing is missing from this run: everything asked is known; only a new run measures more of it"
+    if rounds is not None and rounds > run.plan.rounds:
+        return None
+    return "nothing is missing from this run; --rounds N adds rounds"
 
 
 def _recorded(run: Run) -> Experiment:

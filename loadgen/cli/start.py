@@ -18,8 +18,10 @@ _RESUMABLE = frozenset({"rounds", "time_budget", "as_json", "resume"})
 def build(fields: Mapping[str, Any], shared: Shared, defaults: Mapping[str, Any]) -> "Experiment":
     """The experiment of `fields`, with what was given over them and `defaults` below them."""
     from loadgen.experiment.build import experiment
+    from loadgen.experiment.server_log import with_server_logs
 
-    return experiment(**{**defaults, **fields, **shared.given()})
+    variants = with_server_logs(fields["variants"], shared.server_log or ())
+    return experiment(**{**defaults, **fields, **shared.given(), "variants": variants})
 
 
 def start(asked: "Experiment", shared: Shared, name: str, *, next_step: str | None = None) -> None:

@@ -7,16 +7,18 @@ header: `RequestRecord.events_at` and `.token_events` say where it lies, so that
 
 import struct
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from loadgen.records.model import EventKind, TokenEvent
+from loadgen.errors import RunFolderError
+from loadgen.records.model import EventKind, RequestRecord, TokenEvent
 from loadgen.units import ns_to_us, us_to_ns
 
 _ENTRY = struct.Struct("<IB")
 ENTRY_BYTES = _ENTRY.size
-_NEW_READ = 0x80
+NEW_READ = 0x80
 _CODES = {EventKind.CONTENT: 1, EventKind.REASONING: 2, EventKind.TOOL_CALL: 3}
-_KINDS = {code: kind for kind, code in _CODES.items()}
-_MAX_US = 0xFFFF_FFFF
+KINDS = {code: kind for kind, code in _CODES.items()}
+MAX_US = 0xFFFF_FFFF
 """71 minutes between two events: above every sensible deadline; longer gaps are capped."""
 
 
@@ -26,8 +28,8 @@ def pack_events(send_ns: int, events: Sequence[TokenEvent]) -> bytes:
     previous_us = 0
     for event in events:
         since_send_us = max(ns_to_us(event.at_ns - send_ns), previous_us)
-        delta = min(since_send_us - previous_us, _MAX_US)
-        out += _ENTRY.pack(delta, _CODES[event.kind] | (_NEW_READ if event.new_read else 0))
+        delta = min(since_send_us - previous_us, MAX_US)
+        out += _ENTRY.pack(delta, _CODES[event.kind] | (NEW_READ if event.new_read else 0))
         previous_us = since_send_us
     return bytes(out)
 
@@ -39,7 +41,36 @@ def unpack_events(send_ns: int, block: bytes) -> Iterator[TokenEvent]:
     at_us = 0
     for delta, code in _ENTRY.iter_unpack(block):
         at_us += delta
-        kind = _KINDS.get(code & ~_NEW_READ)
+        kind = KINDS.get(code & ~NEW_READ)
         if kind is None:
-            raise ValueError(f"unknown event kind {code & ~_NEW_READ} in an event file")
-        yield TokenEvent(at_ns=send_ns + us_to_ns(at_us), kind=kind, new_read=bool(code & _NEW_READ))
+            raise ValueError(f"unknown event kind {code & ~NEW_READ} in an event file")
+        yield TokenEvent(at_ns=send_ns + us_to_ns(at_us), kind=kind, new_read=bool(code & NEW_READ))
+
+
+class EventFiles:
+    """Reads the token events of requests; keeps the event file of the last trial asked for in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._trial: str | None = None
+        self._data = b""
+
+    def __call__(self, request: RequestRecord) -> list[TokenEvent]:
+        """The events of a request, none where it had none. Raises as `block` and `unpack_events` do."""
+        return list(unpack_events(request.send_ns, self.block(request))) if request.send_ns is not None else []
+
+    def block(self, request: RequestRecord) -> bytes:
+        """The block of a request as it was written; empty where it had no events.
+
+        Raises `RunFolderError` where the file is shorter than that.
+        """
+        if request.events_at is None or request.send_ns is None:
+            return b""
+        if request.trial != self._trial:
+            path = self._folder / f"{request.trial}.bin"
+            self._data = path.read_bytes() if path.is_file() else b""
+            self._trial = request.trial
+        block = self._data[request.events_at : request.events_at + request.token_events * ENTRY_BYTES]
+        if len(block) != request.token_events * ENTRY_BYTES:
+            raise RunFolderError(f"events/{request.trial}.bin is shorter than requests.jsonl says; the run is damaged")
+        return block

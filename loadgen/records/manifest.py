@@ -8,6 +8,20 @@ from typing import Any
 import msgspec
 
 
+class Clipped(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a workload was left out, on request, because it doesn't fit a slot's context."""
+
+    context: int
+    """Tokens of context a slot."""
+    sessions_cut: int
+    """Sessions that end before the turn that doesn't fit."""
+    sessions_left_out: int
+    """Sessions of which not even the first turn fits."""
+    turns_left_out: int
+    turns: int
+    """Turns of the workload as it was, those left out included."""
+
+
 class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Which workload was played, so that two runs can be told apart: its digest covers every session."""
 
@@ -24,6 +38,8 @@ class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Characters of workload text a token, as the baseline's tokenizer counts them; null where it has none."""
     assumed: list[str]
     """Parameters without a published source."""
+    clipped: Clipped | None = None
+    """Null where nothing was left out."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +82,16 @@ class PlannedTrial(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if self.drift else self.round
 
 
+class AddedLevels(msgspec.Struct, frozen=True, kw_only=True):
+    """Levels that nobody asked for, on both sides of a width at which kernels switch, measured because time allows."""
+
+    width: int
+    drafted: int
+    """Tokens that an agent drafts at once: agents × (drafted + 1) is the width of a verification."""
+    levels: list[int]
+    """Those that were added: the other side is missing where it was asked for anyway."""
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The trials of a run in their order, fixed after the pilot and before round 1. Resuming may add rounds."""
 
@@ -78,15 +104,35 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds a turn and agent by level (as text), waits included, as the pilot measured or interpolated them."""
     drawn_rounds: int | None = None
     """Rounds over which start turns were spread: those of the first plan. Null: `rounds`."""
+    looks: list[int] = msgspec.field(default_factory=list)
+    """Rounds after which the results are looked at, and what is known by then is measured no further."""
+    added_levels: list[AddedLevels] = msgspec.field(default_factory=list)
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One variant at one level."""
+
+    variant: str
+    level: int
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """A look at the results of the rounds up to `round`, this one included."""
+
+    round: int
+    closed: list[Cell]
+    """What is measured no further from here on, the baseline and what earlier looks closed left out."""
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A happening of the run as a whole.
 
     It begins (`started`, `resumed`) and ends (`complete`, `interrupted`, `server_died`, `gave_up`, `check_failed`); in
-    between stand marks: `server_lost`, `given_up`, `answers_failed`, `torn_tail_cut`.
+    between stand marks: `server_lost`, `given_up`, `answers_failed`, `torn_tail_cut`, `looked`.
     """
 
     at_ns: int
     what: str
     detail: str | None = None
+    look: Look | None = None
+    """Of `looked`: what it closed."""

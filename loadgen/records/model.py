@@ -225,7 +225,7 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     component: str
     bytes: int
     source: str
-    """`log`, `gguf` or `sampled`."""
+    """`log`; of a prediction `gguf` (header and command) or `estimated`."""
     device: str | None
     rows: int | None = None
     """Rows of recurrent state a slot: 1 + rollback rows. Null for other components."""
@@ -279,6 +279,8 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True):
     """Name of its log in the run folder."""
     facts: ServerFacts
     ledger: list[Component]
+    ledger_missing: str | None = None
+    """Why no load log told the ledger, which is then predicted or empty; null where one did."""
     environment: dict[str, str] | None = None
     """The variables of a server of ours that llama.cpp, its back ends and drivers read, secrets masked."""
 

@@ -19,20 +19,24 @@ opened again, and said so. A trial that a resumed run does again has a name of i
 
 import fcntl
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.json import Decoder
 
 from loadgen.errors import RunFolderError
-from loadgen.records.events import ENTRY_BYTES, pack_events, unpack_events
+from loadgen.records.events import EventFiles, pack_events
+from loadgen.records.lean import LeanReader
 from loadgen.records.manifest import JournalEntry, Manifest, Plan
 from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
 from loadgen.records.output_check import OutputCheck
 from loadgen.records.run import Run
 
 SCHEMA = "loadgen-run/1"
+_BLOCK = 1 << 16
+"""Bytes read at once in search of the last line's end: many lines, and no burden."""
 
 _Record = TypeVar("_Record", RequestRecord, TrialRecord, ServerStart, Sample, OutputCheck, JournalEntry)
 
@@ -200,62 +204,54 @@ def read_run(path: Path) -> Run:
     plan = _decode(plan_path, plan_path.read_bytes(), Plan) if plan_path.is_file() else None
     for name in ("requests", "trials", "starts", "samples", "checks", "journal"):
         _cut_torn_tail(path / f"{name}.jsonl", path / "journal.jsonl")
+    lean = LeanReader()
     return Run(
         manifest=manifest,
         plan=plan,
-        starts=_lines(path / "starts.jsonl", ServerStart),
-        trials=_lines(path / "trials.jsonl", TrialRecord),
-        requests=_lines(path / "requests.jsonl", RequestRecord),
-        samples=_lines(path / "samples.jsonl", Sample),
-        checks=_lines(path / "checks.jsonl", OutputCheck),
-        journal=_lines(path / "journal.jsonl", JournalEntry),
-        events=_EventReader(path / "events"),
+        starts=_lines(path / "starts.jsonl", Decoder(ServerStart).decode),
+        trials=_lines(path / "trials.jsonl", Decoder(TrialRecord).decode),
+        requests=_lines(path / "requests.jsonl", lean.request),
+        samples=_lines(path / "samples.jsonl", lean.sample),
+        checks=_lines(path / "checks.jsonl", Decoder(OutputCheck).decode),
+        journal=_lines(path / "journal.jsonl", Decoder(JournalEntry).decode),
+        events=EventFiles(path / "events"),
     )
-
-
-class _EventReader:
-    """Reads the token events of a request; keeps the event file of the last trial asked for in memory."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._trial: str | None = None
-        self._data = b""
-
-    def __call__(self, request: RequestRecord) -> Iterable[TokenEvent]:
-        if request.events_at is None or request.send_ns is None:
-            return []
-        if request.trial != self._trial:
-            path = self._folder / f"{request.trial}.bin"
-            self._data = path.read_bytes() if path.is_file() else b""
-            self._trial = request.trial
-        block = self._data[request.events_at : request.events_at + request.token_events * ENTRY_BYTES]
-        if len(block) != request.token_events * ENTRY_BYTES:
-            raise RunFolderError(f"events/{request.trial}.bin is shorter than requests.jsonl says; the run is damaged")
-        return list(unpack_events(request.send_ns, block))
 
 
 def _cut_torn_tail(path: Path, journal: Path) -> None:
     if not path.is_file():
         return
-    data = path.read_bytes()
-    if not data or data.endswith(b"\n"):
+    torn = _torn_bytes(path)
+    if torn == 0:
         return
-    kept = data.rfind(b"\n") + 1
-    os.truncate(path, kept)
+    os.truncate(path, path.stat().st_size - torn)
     file = _LineFile(journal)
-    file.append(JournalEntry(at_ns=0, what="torn_tail_cut", detail=f"{path.name}: {len(data) - kept} bytes"))
+    file.append(JournalEntry(at_ns=0, what="torn_tail_cut", detail=f"{path.name}: {torn} bytes"))
     file.close()
 
 
-def _lines(path: Path, kind: type[_Record]) -> list[_Record]:
+def _torn_bytes(path: Path) -> int:
+    """How many bytes stand behind the last end of a line; read from the end, because a run may not fit into memory."""
+    with path.open("rb") as file:
+        size = end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(end - _BLOCK, 0)
+            file.seek(start)
+            kept = file.read(end - start).rfind(b"\n") + 1
+            if kept:
+                return size - start - kept
+            end = start
+    return size
+
+
+def _lines(path: Path, decode: Callable[[bytes], _Record]) -> list[_Record]:
     if not path.is_file():
         return []
-    decoder = msgspec.json.Decoder(kind)
     records = []
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                records.append(decoder.decode(line))
+                records.append(decode(line))
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise RunFolderError(f"{path}:{number} is damaged: {error}") from None
     return records

@@ -24,35 +24,41 @@ class Budget:
         self._fixed = fixed_rounds
         self._started_s = time.monotonic() - spent_s
         self._expected_s: float | None = None
-        self._rounds_s: list[float] = []
+        self._rounds: list[tuple[float, int]] = []
+        """Seconds and trials of each round that has ended."""
         self._round_from_s: float | None = None
+        self._round_trials = 1
 
     def left_s(self) -> float:
         """Seconds left, at least 0."""
         return max(0.0, self._budget_s - (time.monotonic() - self._started_s))
 
-    def expect(self, round_s: float) -> None:
-        """What a round was planned to take: known where a run is resumed."""
-        self._expected_s = round_s
+    def expect(self, trial_s: float) -> None:
+        """What a trial was planned to take: known where a run is resumed."""
+        self._expected_s = trial_s
 
-    def round_started(self) -> None:
-        """A round begins, and the one before it has ended."""
+    def round_started(self, trials: int) -> None:
+        """A round of so many trials begins, and the one before it has ended."""
         now = time.monotonic()
         if self._round_from_s is not None:
-            self._rounds_s.append(now - self._round_from_s)
-        self._round_from_s = now
+            self._rounds.append((now - self._round_from_s, self._round_trials))
+        self._round_from_s, self._round_trials = now, max(trials, 1)
 
-    def holds_another_round(self, round_: int) -> bool:
-        """Whether round `round_` (from 1) may begin, judged by the mean of the rounds before it."""
+    def holds_another_round(self, round_: int, trials: int) -> bool:
+        """Whether round `round_` (from 1) may begin, judged by what the trials of the rounds before it took.
+
+        Rounds get smaller where looks find cells known, so a trial is what counts.
+        """
         if self._fixed or round_ == 1:
             return True
         now = time.monotonic()
-        seen = [*self._rounds_s, *([now - self._round_from_s] if self._round_from_s is not None else [])]
+        seen = list(self._rounds)
+        if self._round_from_s is not None:
+            seen.append((now - self._round_from_s, self._round_trials))
         # The first round after a resume may be a part of one: what was planned counts too.
-        known = [sum(seen) / len(seen)] if seen else []
+        known = [sum(took for took, _ in seen) / sum(count for _, count in seen)] if seen else []
         known += [self._expected_s] if self._expected_s is not None else []
         if not known:
             return True
-        round_s = max(known)
         limit = OVERRUN if round_ > MIN_ROUNDS else HARD_OVERRUN
-        return now - self._started_s + round_s <= limit * self._budget_s
+        return now - self._started_s + max(known) * trials <= limit * self._budget_s

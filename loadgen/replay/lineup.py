@@ -8,6 +8,7 @@ from typing import TypeVar
 from loadgen.errors import RunInterruptedError, TargetError
 from loadgen.experiment.arrangement import stays_open
 from loadgen.experiment.model import Experiment, LaunchVariant, SwitchVariant, Variant
+from loadgen.records.model import ServerStart
 from loadgen.records.run_folder import RunWriter
 from loadgen.replay.observer import Observer
 from loadgen.servers.launch import check_launchable
@@ -37,6 +38,7 @@ class Lineup:
         self._probed: set[str] = set()
         self._deaths: dict[str, int] = {}
         self._lost: dict[str, str] = {}
+        self._said: set[str] = set()
 
     def variant(self, name: str) -> Variant:
         """The variant of a name."""
@@ -73,6 +75,7 @@ class Lineup:
         start = target.describe(run=self._writer.path.name, round_=round_)
         self._writer.start(start)
         self._observer.server(start)
+        self._say_unread(start)
         return target
 
     async def release(self, name: str) -> None:
@@ -127,6 +130,14 @@ class Lineup:
             await target.close()
             for sample in await asyncio.to_thread(target.host_samples, run=self._writer.path.name):
                 self._writer.sample(sample)
+
+    def _say_unread(self, start: ServerStart) -> None:
+        """Once: why the log that somebody named for a server tells nothing of its memory."""
+        note = f"{start.variant}: no memory ledger from a log: {start.ledger_missing}"
+        named = getattr(self.variant(start.variant), "server_log", None)
+        if named is not None and start.ledger_missing is not None and note not in self._said:
+            self._said.add(note)
+            self._observer.note(note)
 
     def _log_path(self, name: str) -> Path:
         """Where the next log of a variant goes; a resumed run keeps the earlier ones."""

@@ -4,19 +4,28 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from loadgen.experiment.added_levels import AroundWidth, around_widths
 from loadgen.experiment.arrangement import alternates, needs_fresh_server, stays_open
 from loadgen.experiment.model import Experiment
-from loadgen.experiment.schedule import Fit, blocks, fit, floor_turns, trial_id, trial_s
-from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.experiment.race_schedule import fit_race
+from loadgen.experiment.schedule import PREFERRED_ROUNDS, Fit, blocks, fit, floor_turns, trial_id, trial_s
+from loadgen.records.manifest import AddedLevels, Plan, PlannedTrial
 from loadgen.records.model import TrialRecord
 
 
 def plan_run(
-    experiment: Experiment, names: Sequence[str], turn_s: Mapping[int, float] | None, *, left_s: float, open_s: float
+    experiment: Experiment,
+    names: Sequence[str],
+    turn_s: Mapping[int, float] | None,
+    *,
+    left_s: float,
+    open_s: float,
+    slots: int | None = None,
 ) -> Plan:
     """The plan: rounds and trial lengths that fit the time left, in their order.
 
-    A pilot without answers gives one round of the shortest trials: enough to show what fails.
+    A pilot without answers gives one round of the shortest trials: enough to show what fails. Where there is time for
+    whole trials, levels around a width at which kernels switch are added.
 
     Args:
         experiment: what to run.
@@ -24,23 +33,46 @@ def plan_run(
         turn_s: seconds a turn and agent by level, from the pilot.
         left_s: seconds left of the time budget.
         open_s: seconds that bringing up the baseline took.
+        slots: slots of the server, above which no level is added; null where unknown.
     """
     if turn_s is None:
         turns = {level: floor_turns(level) for level in experiment.levels}
         return _plan(experiment, names, 1, turns, dict.fromkeys(turns, True))
-    fitted = _fit(experiment, names, turn_s, left_s=left_s, open_s=open_s)
-    extra_s = 0.0
-    if experiment.drift_check and fitted.rounds > 1:
-        first = blocks(names, sorted(fitted.turns), rounds=1, seed=experiment.seed)[0].levels[0]
-        extra_s = open_s + trial_s(fitted.turns[first], turn_s[first])
-        fitted = _fit(experiment, names, turn_s, left_s=max(0.0, left_s - extra_s), open_s=open_s)
+    added: list[AroundWidth] = []
+    for around in around_widths(experiment, names, slots=slots):
+        wider = {**turn_s, **{level: _between(turn_s, level) for level in around.levels}}
+        fitted, _ = _fit_with_drift(experiment, names, wider, left_s=left_s, open_s=open_s)
+        if fitted.rounds >= PREFERRED_ROUNDS and not fitted.dropped_levels and not any(fitted.short.values()):
+            turn_s = wider
+            added.append(around)
+    fitted, extra_s = _fit_with_drift(experiment, names, turn_s, left_s=left_s, open_s=open_s)
     plan = _plan(experiment, names, fitted.rounds, fitted.turns, fitted.short)
     return msgspec.structs.replace(
         plan,
         dropped_levels=list(fitted.dropped_levels),
         estimated_s=fitted.estimated_s + extra_s,
         turn_s={str(level): seconds for level, seconds in sorted(turn_s.items())},
+        added_levels=[AddedLevels(width=one.width, drafted=one.drafted, levels=list(one.levels)) for one in added],
     )
+
+
+def _between(turn_s: Mapping[int, float], level: int) -> float:
+    """Seconds a turn at a level between two known ones, linear in N."""
+    low = max(known for known in turn_s if known < level)
+    high = min(known for known in turn_s if known > level)
+    return turn_s[low] + (turn_s[high] - turn_s[low]) * (level - low) / (high - low)
+
+
+def _fit_with_drift(
+    experiment: Experiment, names: Sequence[str], turn_s: Mapping[int, float], *, left_s: float, open_s: float
+) -> tuple[Fit, float]:
+    """What fits the time left beside the drift check, and the seconds that the drift check takes."""
+    fitted = _fit(experiment, names, turn_s, left_s=left_s, open_s=open_s)
+    if not experiment.drift_check or fitted.rounds <= 1:
+        return fitted, 0.0
+    first = blocks(names, sorted(fitted.turns), rounds=1, seed=experiment.seed)[0].levels[0]
+    extra_s = open_s + trial_s(fitted.turns[first], turn_s[first])
+    return _fit(experiment, names, turn_s, left_s=max(0.0, left_s - extra_s), open_s=open_s), extra_s
 
 
 def _fit(
@@ -53,7 +85,8 @@ def _fit(
     else:
         every = sum(map(needs_fresh_server, chosen)) / len(chosen)
     block_s = 0.0 if alternates(experiment) else open_s * (1 - every)
-    return fit(
+    fitting = fit if experiment.tune is None else fit_race
+    return fitting(
         turn_s,
         variants=len(names),
         budget_s=left_s,
@@ -119,21 +152,31 @@ def extended(plan: Plan, experiment: Experiment, rounds: int) -> Plan:
         estimated_s=plan.estimated_s * rounds / plan.rounds,
         turn_s=plan.turn_s,
         drawn_rounds=plan.drawn_rounds or plan.rounds,
+        looks=plan.looks,
+        added_levels=plan.added_levels,
     )
 
 
-def remaining(plan: Plan, done: Sequence[TrialRecord], used: Collection[str]) -> list[PlannedTrial]:
+def remaining(
+    plan: Plan, done: Sequence[TrialRecord], used: Collection[str], cells: Collection[tuple[str, int]] | None = None
+) -> list[PlannedTrial]:
     """The trials of a plan that are missing or incomplete, in their order; the drift check whenever any other is.
 
     `used` are the names of all trials that left a trace: a trial that is done again gets a name of its own, so that
-    nothing of the first attempt is mixed into it.
+    nothing of the first attempt is mixed into it. `cells`: the (variant, level) that looks left to be measured; null
+    for all.
     """
     whole = {
         (trial.round, trial.variant, trial.level, trial.drift)
         for trial in done
         if trial.complete and trial.aborted is None and trial.server_alive is not False
     }
-    left = [one for one in plan.trials if (one.round, one.variant, one.level, one.drift) not in whole]
+    left = [
+        one
+        for one in plan.trials
+        if (one.round, one.variant, one.level, one.drift) not in whole
+        and (one.drift or cells is None or (one.variant, one.level) in cells)
+    ]
     if left and not left[-1].drift and plan.trials[-1].drift:
         left.append(plan.trials[-1])
     return [unused(one, used) for one in left]
@@ -149,10 +192,16 @@ def unused(planned: PlannedTrial, used: Collection[str]) -> PlannedTrial:
 
 
 def measured_rounds(plan: Plan, done: Sequence[TrialRecord], names: Collection[str]) -> Plan:
-    """What was carried out of a plan, to be carried out again: its rounds that were begun, of the variants `names`."""
+    """What was carried out of a plan, to be carried out again: its rounds that were begun, of the variants `names`.
+
+    Where looks at the results decided what was measured, that is repeated, and nobody looks the second time: how much
+    there is of everything is known before.
+    """
     last = max((trial.round for trial in done), default=0) or plan.rounds
-    trials = [
-        msgspec.structs.replace(one, order=order)
-        for order, one in enumerate(one for one in plan.trials if one.round <= last and one.variant in names)
-    ]
-    return msgspec.structs.replace(plan, rounds=last, trials=trials, drawn_rounds=plan.drawn_rounds or plan.rounds)
+    chosen = [one for one in plan.trials if one.round <= last and one.variant in names]
+    if plan.looks:
+        measured = {(trial.round, trial.variant, trial.level) for trial in done}
+        chosen = [one for one in chosen if one.drift or (one.round, one.variant, one.level) in measured]
+    trials = [msgspec.structs.replace(one, order=order) for order, one in enumerate(chosen)]
+    drawn = plan.drawn_rounds or plan.rounds
+    return msgspec.structs.replace(plan, rounds=last, trials=trials, drawn_rounds=drawn, looks=[])

@@ -5,35 +5,35 @@ import time
 from datetime import UTC, datetime
 from itertools import groupby
 
+import msgspec
+
 from loadgen import __version__
 from loadgen.errors import RunInterruptedError, TargetError, VariantError
 from loadgen.experiment.build import published
 from loadgen.experiment.model import Experiment
-from loadgen.records.manifest import JournalEntry, Manifest, Plan, PlannedTrial
-from loadgen.records.model import RequestRecord, TokenEvent, TrialRecord
+from loadgen.experiment.stop_policy import StopPolicy
+from loadgen.records.looks import closed_cells, measured_cells
+from loadgen.records.manifest import JournalEntry, Look, Manifest, Plan, PlannedTrial
+from loadgen.records.model import TrialRecord
 from loadgen.records.run import Run
 from loadgen.records.run_folder import SCHEMA, RunWriter
-from loadgen.replay.agent import Script
-from loadgen.replay.bench import bench_of
 from loadgen.replay.budget import Budget
 from loadgen.replay.ending import Ending
 from loadgen.replay.inspection import Inspection, Judge
 from loadgen.replay.lineup import Lineup
+from loadgen.replay.looks import Looks, preset
 from loadgen.replay.observer import Observer
-from loadgen.replay.pacing import Ceiling
 from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
 from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
 from loadgen.replay.repertoire import choose, recorded, unchanged
 from loadgen.replay.roll import Roll
-from loadgen.replay.trial import Trial
-from loadgen.replay.watched import server_pid, watched
+from loadgen.replay.trials import Trials
+from loadgen.replay.watched import watched
 from loadgen.servers.descriptors import make_room
 from loadgen.servers.target import Target
 from loadgen.telemetry.host import describe
 from loadgen.telemetry.watch import MemoryWatch
 from loadgen.units import ns_to_s
-from loadgen.workload.draws import start_turns
-from loadgen.workload.session import Workload
 
 
 class Sweep:
@@ -50,6 +50,7 @@ class Sweep:
         judge: why an output check fails, or null; without one, checks are recorded and end nothing.
         earlier: the facts of this very run so far, where it is resumed.
         repeats: the run whose plan is carried out again.
+        policy: decides after preset rounds what is still measured; null: everything is, to the end.
     """
 
     def __init__(
@@ -64,15 +65,16 @@ class Sweep:
         judge: Judge | None = None,
         earlier: Run | None = None,
         repeats: Run | None = None,
+        policy: StopPolicy | None = None,
     ) -> None:
         self._experiment = experiment
         self._writer = writer
         self._observer = observer
         self._interrupted = interrupted
         self._random_weights = random_weights
-        self._salted = salted
         self._earlier = earlier
         self._repeats = repeats
+        self._policy = policy
         self._run = writer.path.name
         spent_s = sum(ns_to_s(one.end_ns - one.start_ns) for one in earlier.trials) if earlier is not None else 0.0
         self._budget = Budget(experiment.time_budget_s, fixed_rounds=experiment.rounds is not None, spent_s=spent_s)
@@ -80,7 +82,7 @@ class Sweep:
         self._inspection = Inspection(
             experiment, writer, observer, judge=judge, earlier=earlier, random_weights=random_weights
         )
-        self._script: Script | None = None
+        self._slots: int | None = None
         names = [variant.name for variant in experiment.variants]
         self._roll = Roll(names, experiment.baseline, say=self._say, note=observer.note)
         self._open_s = 0.0
@@ -91,6 +93,7 @@ class Sweep:
             note=observer.note,
             withheld=experiment.api_key_env,
         )
+        self._trials = Trials(experiment, writer, observer, interrupted, self._watch, salted=salted)
 
     async def run(self) -> Ending:
         """Run everything. Raises `LoadgenError`s of setting up; whatever happens later is in the returned ending."""
@@ -109,10 +112,12 @@ class Sweep:
         make_room(max(self._experiment.levels))
         self._lineup.check()
         if self._earlier is not None and self._earlier.plan is not None:
-            self._take_up(recorded(self._earlier.manifest.workload, self._experiment))
+            self._trials.take_up(recorded(self._earlier.manifest.workload, self._experiment))
             plan = self._resumed_plan(self._earlier.plan)
             used = {one.trial for one in self._earlier.trials} | {one.trial for one in self._earlier.requests}
-            left = remaining(plan, self._earlier.trials, used)
+            closed = closed_cells(self._earlier.journal)
+            cells = measured_cells(plan.trials, self._experiment.baseline, closed)
+            left = remaining(plan, self._earlier.trials, used, cells)
             self._observer.planned(plan, len(left))
             return await self._rounds(plan, left)
         made = await self._set_up()
@@ -123,11 +128,11 @@ class Sweep:
         return await self._rounds(made, made.trials)
 
     def _resumed_plan(self, plan: Plan) -> Plan:
-        """The plan of the run so far, with more rounds where the experiment asks for them."""
+        """The plan of the run so far, with more rounds where the experiment asks for them: then without looks."""
         if self._experiment.rounds is not None and self._experiment.rounds > plan.rounds:
-            plan = extended(plan, self._experiment, self._experiment.rounds)
+            plan, self._policy = extended(plan, self._experiment, self._experiment.rounds), None
             self._writer.plan(plan)
-        self._budget.expect(plan.estimated_s / plan.rounds)
+        self._budget.expect(plan.estimated_s / len(plan.trials))
         return plan
 
     async def _set_up(self) -> Plan | Ending:
@@ -146,13 +151,15 @@ class Sweep:
         names = self._roll.left
         if self._repeats is not None and self._repeats.plan is not None:
             return measured_rounds(self._repeats.plan, self._repeats.trials, names)
-        return plan_run(
+        plan = plan_run(
             self._experiment,
             names,
             turn_seconds(pilots, self._experiment.levels),
             left_s=self._budget.left_s(),
             open_s=self._open_s,
+            slots=self._slots,
         )
+        return msgspec.structs.replace(plan, looks=preset(self._policy, plan.rounds))
 
     async def _set_up_baseline(self) -> list[TrialRecord]:
         """The workload, the manifest, the baseline's output check and its pilots (none where a plan exists)."""
@@ -166,7 +173,7 @@ class Sweep:
                 return []
             used = {one.trial for one in self._earlier.requests} if self._earlier is not None else set()
             return [
-                await self._trial(target, unused(pilot_trial(level, self._experiment.baseline, order), used))
+                await self._trials.play(target, unused(pilot_trial(level, self._experiment.baseline, order), used))
                 for order, level in enumerate(pilot_levels(self._experiment.levels))
             ]
         finally:
@@ -180,7 +187,7 @@ class Sweep:
         slots = target.facts.slots if target.facts is not None else None
         if slots is not None and max(self._experiment.levels) > slots:
             self._observer.note(f"more agents than the {slots} slots of the server: the excess will queue")
-        self._take_up(workload)
+        self._trials.take_up(workload)
         if self._earlier is not None:
             return
         self._writer.manifest(
@@ -198,18 +205,11 @@ class Sweep:
             )
         )
 
-    def _take_up(self, workload: Workload) -> None:
-        self._script = Script(
-            workload,
-            self._experiment.seed,
-            body=self._experiment.body,
-            ceiling=Ceiling(self._experiment.max_request_rate),
-            salted=self._salted,
-        )
-
     async def _look(self, target: Target) -> None:
         """Compare a variant with the baseline, and check its answers; one that fails is measured no further."""
-        reason = await self._inspection.look(target, self._request_ended)
+        slots = target.facts.slots if target.facts is not None else None
+        self._slots = min((known for known in (self._slots, slots) if known is not None), default=None)
+        reason = await self._inspection.look(target, self._trials.request_ended)
         if reason is not None:
             self._roll.failed_check(target.variant.name, reason)
 
@@ -222,22 +222,44 @@ class Sweep:
 
     async def _rounds(self, plan: Plan, trials: list[PlannedTrial]) -> Ending:
         begun = {one.round for one in self._earlier.trials} if self._earlier is not None else set()
+        looks = Looks(
+            self._policy,
+            plan,
+            self._experiment.baseline,
+            self._earlier.journal if self._earlier is not None else (),
+            say=self._say,
+            note=self._observer.note,
+        )
         at, cut = 0, None
         for _, group in groupby(trials, key=lambda one: (one.block, one.round, one.variant)):
             block = list(group)
             round_ = block[0].round
             if round_ > at and cut is None:
-                if round_ not in begun and not self._budget.holds_another_round(round_):
-                    cut = f"the time budget ended after {round_ - 1} of {plan.rounds} rounds"
-                else:
-                    self._budget.round_started()
+                await looks.before(round_)
+                if self._interrupted.is_set():
+                    return Ending("interrupted", None)
+                cut = self._why_end(round_, plan, looks, begun)
+                if cut is None:
+                    self._budget.round_started(len(looks.cells(self._roll.out)))
                     at = round_
-            if block[0].variant in self._roll.out or (cut is not None and not block[0].drift):
+            cells = looks.cells(self._roll.out) if cut is None else set()
+            block = [one for one in block if one.drift or (one.variant, one.level) in cells]
+            if not block or block[0].variant in self._roll.out:
                 continue
             ending = await self._block(block, plan)
             if ending is not None:
                 return ending
         return Ending("complete", cut)
+
+    def _why_end(self, round_: int, plan: Plan, looks: Looks, begun: set[int]) -> str | None:
+        """Why a round isn't begun any more; null where it is."""
+        done = f"after {round_ - 1} of {plan.rounds} rounds"
+        cells = looks.cells(self._roll.out)
+        if not cells:
+            return f"everything asked is known {done}" if not looks.cells() else f"all is known or given up {done}"
+        if round_ not in begun and not self._budget.holds_another_round(round_, len(cells)):
+            return f"the time budget ended {done}"
+        return None
 
     async def _block(self, trials: list[PlannedTrial], plan: Plan) -> Ending | None:
         """The trials of one server start. A variant whose server can't be had any more is given up.
@@ -251,7 +273,7 @@ class Sweep:
                 target = await self._lineup.idle(target, round_=round_) if target is not None else None
                 if target is None:
                     break
-                record = await self._trial(target, planned, plan)
+                record = await self._trials.play(target, planned, plan)
                 if self._interrupted.is_set():
                     return Ending("interrupted", f"during {record.trial}")
                 if self._roll.is_silent(record):
@@ -276,39 +298,5 @@ class Sweep:
         self._say("server_lost", detail)
         self._observer.note(detail)
 
-    async def _trial(self, target: Target, planned: PlannedTrial, plan: Plan | None = None) -> TrialRecord:
-        if self._script is None:
-            raise RuntimeError("trials run after the workload is chosen")
-        self._observer.trial_started(planned)
-        server, pid = watched(target.variant), server_pid(target)
-        trial = Trial(
-            run_id=self._run,
-            planned=planned,
-            script=self._script,
-            starts=_starts(self._script, planned, plan),
-            bench=bench_of(target, self._experiment, self._request_ended),
-            interrupted=self._interrupted,
-        )
-        self._watch.begin(planned.trial, server, pid)
-        try:
-            record = await trial.run()
-        finally:
-            await self._watch.pause()
-        self._writer.trial(record)
-        self._observer.trial_ended(record)
-        return record
-
-    def _request_ended(self, record: RequestRecord, events: list[TokenEvent]) -> None:
-        self._observer.request(self._writer.request(record, events))
-
-    def _say(self, what: str, detail: str | None = None) -> None:
-        self._writer.journal(JournalEntry(at_ns=time.monotonic_ns(), what=what, detail=detail))
-
-
-def _starts(script: Script, planned: PlannedTrial, plan: Plan | None) -> list[tuple[int, int]]:
-    """Session and turn with which each agent of a trial begins; pilots take those of the first round."""
-    round_ = max(planned.work_round, 1)
-    drawn = (plan.drawn_rounds or plan.rounds) if plan is not None else 1
-    return start_turns(
-        script.workload.depths, seed=script.seed, level=planned.level, rounds=drawn, upto=max(round_, drawn)
-    )[round_ - 1]
+    def _say(self, what: str, detail: str | None = None, look: Look | None = None) -> None:
+        self._writer.journal(JournalEntry(at_ns=time.monotonic_ns(), what=what, detail=detail, look=look))

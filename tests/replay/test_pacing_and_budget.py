@@ -61,31 +61,39 @@ def test_an_alarm_learns_how_late_timers_are() -> None:
 def test_asked_rounds_are_never_cut(round_: int) -> None:
     """With --rounds the budget ends nothing."""
     budget = Budget(0.0, fixed_rounds=True)
-    budget.round_started()
-    assert budget.holds_another_round(round_)
+    budget.round_started(4)
+    assert budget.holds_another_round(round_, 4)
 
 
 def test_a_spent_budget_ends_the_run_but_not_before_round_one() -> None:
     """The first round always runs; later ones only while there is time."""
     budget = Budget(0.0, fixed_rounds=False)
-    assert budget.holds_another_round(1)
-    budget.round_started()
-    assert not budget.holds_another_round(2)
+    assert budget.holds_another_round(1, 4)
+    budget.round_started(4)
+    assert not budget.holds_another_round(2, 4)
     assert budget.left_s() == 0.0
 
 
 def test_an_ample_budget_holds_rounds() -> None:
     """Rounds go on while their mean fits into what is left."""
     budget = Budget(3600.0, fixed_rounds=False)
-    budget.round_started()
-    assert budget.holds_another_round(5)
+    budget.round_started(4)
+    assert budget.holds_another_round(5, 4)
 
 
 def test_a_resumed_run_goes_on_with_what_is_left_of_its_budget() -> None:
     """Seconds spent before count, and what a round was planned to take decides while none has been seen."""
     budget = Budget(100.0, fixed_rounds=False, spent_s=60.0)
     assert 39 < budget.left_s() <= 40
-    budget.expect(30.0)
-    assert budget.holds_another_round(5)
-    budget.expect(50.0)
-    assert not budget.holds_another_round(5)
+    budget.expect(7.5)
+    assert budget.holds_another_round(5, 4)
+    budget.expect(12.5)
+    assert not budget.holds_another_round(5, 4)
+
+
+def test_a_round_with_fewer_trials_takes_less() -> None:
+    """Where half of the cells are known, the budget that 4 trials of 12.5 s would break holds 2 of them."""
+    budget = Budget(100.0, fixed_rounds=False, spent_s=60.0)
+    budget.expect(12.5)
+    assert not budget.holds_another_round(5, 4)
+    assert budget.holds_another_round(5, 2)

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.schedule import floor_turns
-from loadgen.records.manifest import Plan, PlannedTrial
+from loadgen.records.manifest import AddedLevels, Plan, PlannedTrial
 from loadgen.records.model import TrialRecord
 from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
 
@@ -175,3 +176,84 @@ def test_a_repeated_plan_has_the_rounds_that_were_run() -> None:
     assert [one.trial for one in again.trials] == [one.trial for one in made.trials if one.round <= 2]
     assert [one.order for one in again.trials] == list(range(17))
     assert {one.variant for one in measured_rounds(made, done, ["off"]).trials} == {"off"}
+
+
+MTP = ("--spec-type", "draft-mtp", "--spec-draft-n-max", "4")
+
+
+def drafting(**changes: Any) -> Experiment:
+    """Speculation with 4 tokens at once: 3 agents are 15 wide and 4 are 20, 6 are 30 and 7 are 35."""
+    variants = [
+        {"kind": "launch", "name": "off", "program": "llama-server"},
+        {"kind": "launch", "name": "mtp", "program": "llama-server", "args": MTP},
+    ]
+    return experiment(variants=variants, **changes)
+
+
+def test_levels_around_a_width_are_added_where_time_allows() -> None:
+    """Both sides of the widths 16 and 32 are measured, and the plan says which were added, and why."""
+    made = plan_run(drafting(), NAMES, {1: 1.0, 2: 1.0, 4: 1.0, 8: 2.0}, left_s=36_000, open_s=1.0)
+    assert sorted({t.level for t in made.trials}) == [1, 2, 3, 4, 6, 7, 8]
+    assert made.added_levels == [
+        AddedLevels(width=16, drafted=4, levels=[3]),
+        AddedLevels(width=32, drafted=4, levels=[6, 7]),
+    ]
+    assert made.turn_s == {"1": 1.0, "2": 1.0, "3": 1.0, "4": 1.0, "6": 1.5, "7": 1.75, "8": 2.0}
+    assert made.looks == []
+
+
+def test_levels_are_added_from_the_narrowest_width_on() -> None:
+    """Where time holds one more level, that is the one at 16."""
+    whole = plan(drafting(add_levels=False), left_s=36_000)
+    round_s = whole.estimated_s / whole.rounds
+    made = plan(drafting(), left_s=4 * round_s * 1.45)
+    assert [one.levels for one in made.added_levels] == [[3]]
+    assert not any(t.short for t in made.trials)
+
+
+@pytest.mark.parametrize(
+    ("asked", "left_s"),
+    [(drafting(), 900), (drafting(rounds=5), 36_000), (drafting(add_levels=False), 36_000), (experiment(), 36_000)],
+)
+def test_nothing_is_added_without_time_for_whole_trials_or_against_the_user(asked: Experiment, left_s: float) -> None:
+    """Shorter trials, a number of rounds, --no-add-levels, and variants that draft nothing."""
+    made = plan(asked, left_s=left_s)
+    assert (sorted({t.level for t in made.trials}), made.added_levels) == ([1, 2, 4, 8], [])
+
+
+def test_added_levels_stay_below_the_slots() -> None:
+    """With 4 slots, 7 agents would queue."""
+    made = plan_run(drafting(), NAMES, dict.fromkeys(LEVELS, 1.0), left_s=36_000, open_s=1.0, slots=4)
+    assert [one.levels for one in made.added_levels] == [[3]]
+
+
+def test_what_looks_closed_is_not_missing() -> None:
+    """Of a run of which only (mtp, 8) is open, its trials and the baseline's at 8 are left, and the drift check."""
+    made = plan(experiment(rounds=2))
+    done = [record(one) for one in made.trials if one.round == 1]
+    used = {one.trial for one in done}
+    left = remaining(made, done, used, {("mtp", 8), ("off", 8)})
+    assert [(one.variant, one.level, one.drift) for one in left] == [
+        ("mtp", 8, False),
+        ("off", 8, False),
+        (made.trials[0].variant, made.trials[0].level, True),
+    ]
+    assert [one.drift for one in remaining(made, done, used, set())] == [True]
+    assert remaining(made, [*done, record(made.trials[-1])], used, set()) == []
+
+
+def test_more_rounds_keep_what_is_known_of_the_looks() -> None:
+    """The looks that were planned share their error for good, and the added levels stay named."""
+    made = msgspec.structs.replace(plan(drafting(), left_s=36_000), looks=[4, 8])
+    longer = extended(made, drafting(), 20)
+    assert (longer.looks, longer.added_levels) == ([4, 8], made.added_levels)
+
+
+def test_a_repeated_plan_repeats_what_looks_left() -> None:
+    """Cells that were closed after round 1 stay out of round 2, the drift check stays, and nobody looks again."""
+    made = msgspec.structs.replace(plan(experiment(rounds=8)), looks=[4, 6])
+    done = [record(one) for one in made.trials if one.round == 1 or (one.round == 2 and one.level == 8)]
+    again = measured_rounds(made, done, NAMES)
+    assert [(t.round, t.level) for t in again.trials if t.round == 2] == [(2, 8), (2, 8)]
+    assert (again.rounds, again.looks, sum(t.drift for t in again.trials)) == (2, [], 1)
+    assert [t.order for t in again.trials] == list(range(11))

@@ -4,15 +4,18 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loadgen.analysis.trial import trials_of
 from loadgen.experiment.model import Experiment
+from loadgen.experiment.stop_policy import Decision
 from loadgen.gguf.tiny import write_tiny_model
+from loadgen.records.looks import closed_cells
 from loadgen.records.manifest import Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 from loadgen.records.run import Run
@@ -209,3 +212,67 @@ async def test_an_interrupted_run_keeps_its_trials(tmp_path: Path, url: str) -> 
     assert ending.what == "interrupted"
     assert back.trials[0].complete
     assert [entry.what for entry in back.journal] == ["started", "interrupted"]
+
+
+class Known:
+    """A policy that looks after round 1 and finds everything known."""
+
+    def looks(self, rounds: int) -> Sequence[int]:
+        """After the first round."""
+        del rounds
+        return [1]
+
+    def after(self, round_: int) -> Decision:
+        """Nothing is open."""
+        return Decision(open=frozenset(), note=f"look after round {round_}")
+
+
+class Stops(Watcher):
+    """An observer that interrupts the run as soon as a trial of a round has ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interrupted = asyncio.Event()
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """Keep it; pilots go on."""
+        super().trial_ended(record)
+        if record.round:
+            self.interrupted.set()
+
+
+async def compared(url: str, writer: RunWriter, watcher: Watcher, interrupted: asyncio.Event, **known: Any) -> Ending:
+    """Two equal variants at one agent, three rounds."""
+    fields = {
+        "variants": [{"kind": "url", "name": name, "url": url} for name in ("off", "again")],
+        "baseline": "off", "aa": True, "levels": (1,), "drift_check": False, "rounds": 3, "check_output": "off",
+    }  # fmt: skip
+    asked = Experiment.model_validate(experiment(url, "demo").model_dump() | fields)
+    try:
+        return await Sweep(asked, writer, watcher, interrupted, policy=Known(), **known).run()
+    finally:
+        writer.close()
+
+
+async def test_a_run_ends_when_everything_is_known(tmp_path: Path, url: str) -> None:
+    """Interrupted within round 1, it takes the look when that round is whole; then no other round begins.
+
+    The journal tells what the look closed, and nothing of it is left to resume.
+    """
+    folder, stops = tmp_path / "run", Stops()
+    stopped = await compared(url, RunWriter(folder), stops, stops.interrupted)
+    assert stopped.what == "interrupted"
+    watcher = Watcher()
+    earlier = read_run(folder)
+    ending = await compared(url, RunWriter.resume(folder), watcher, asyncio.Event(), earlier=earlier)
+    assert ending == Ending("complete", "everything asked is known after 1 of 3 rounds")
+    assert [one.round for one in watcher.trials] == [1]
+    back = read_run(folder)
+    assert back.plan is not None
+    assert (back.plan.rounds, back.plan.looks) == (3, [1])
+    assert sorted((one.round, one.variant) for one in back.trials) == [(0, "off"), (1, "again"), (1, "off")]
+    assert [entry.what for entry in back.journal] == ["started", "interrupted", "resumed", "looked", "complete"]
+    assert closed_cells(back.journal) == {("again", 1): 1}
+    idle = Watcher()
+    again = await compared(url, RunWriter.resume(folder), idle, asyncio.Event(), earlier=back)
+    assert (again.what, idle.left, idle.trials) == ("complete", 0, [])

@@ -1,0 +1,43 @@
+"""Rules of what looks leave to be measured."""
+
+from loadgen.records.looks import closed_cells, compared_cells, looks_taken, measured_cells
+from loadgen.records.manifest import Cell, JournalEntry, Look, PlannedTrial
+
+
+def _look(round_: int, *cells: tuple[str, int]) -> JournalEntry:
+    return JournalEntry(at_ns=0, what="looked", look=Look(round=round_, closed=[Cell(*cell) for cell in cells]))
+
+
+def _planned(*names: str) -> list[PlannedTrial]:
+    trials = [
+        PlannedTrial(
+            trial=f"{name}{level}", round=1, variant=name, level=level, order=0, turns_per_agent=1, short=False
+        )
+        for name in names
+        for level in (1, 2)
+    ]
+    drift = PlannedTrial(
+        trial="d", round=0, variant=names[0], level=1, order=9, turns_per_agent=1, short=False, drift=True
+    )
+    return [*trials, drift]
+
+
+def test_the_journal_says_what_looks_closed_and_when() -> None:
+    """Of entries that are no looks nothing is taken."""
+    journal = [JournalEntry(at_ns=0, what="started"), _look(4, ("mtp", 8)), _look(6), _look(8, ("mtp", 1))]
+    assert [look.round for look in looks_taken(journal)] == [4, 6, 8]
+    assert closed_cells(journal) == {("mtp", 8): 4, ("mtp", 1): 8}
+
+
+def test_the_baseline_is_measured_where_another_variant_is() -> None:
+    """With one of two variants closed at a level the baseline stays there; with both it goes."""
+    plan = _planned("off", "mtp", "ngram")
+    assert compared_cells(plan, "off") == {("mtp", 1), ("mtp", 2), ("ngram", 1), ("ngram", 2)}
+    left = measured_cells(plan, "off", {("mtp", 1), ("mtp", 2), ("ngram", 2)})
+    assert left == {("ngram", 1), ("off", 1)}
+    assert measured_cells(plan, "off", {("mtp", 1), ("mtp", 2)}, out=["ngram"]) == set()
+
+
+def test_where_nothing_is_compared_everything_is_measured() -> None:
+    """A sweep of one variant has no comparison to be known."""
+    assert measured_cells(_planned("server"), "server", ()) == {("server", 1), ("server", 2)}
