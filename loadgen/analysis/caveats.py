@@ -7,13 +7,12 @@ from loadgen.analysis import counters
 from loadgen.analysis.cell import token_sources
 from loadgen.analysis.comparison import log_ratios, speedup
 from loadgen.analysis.intervals import Estimate
+from loadgen.analysis.redone_prefill import MAX_REDONE
 from loadgen.analysis.trial import Trial
 
 _LENGTH_BAND = 1.05
 """Answers that differ by more than 5 % in length are other work, and tasks/hour says less about speed."""
 _MAX_MISSED_LENGTHS = 0.01
-_MAX_REDONE = 0.1
-"""Below 90 % of what should have been in the cache, history is evaluated again and again."""
 
 Cells = Mapping[tuple[str, int], Sequence[Trial]]
 
@@ -108,7 +107,7 @@ def _estimated(trials: Sequence[Trial]) -> str | None:
 
 def _not_reused(trials: Sequence[Trial]) -> str | None:
     again, known = (sum(trial.redone[part] for trial in trials) for part in (0, 1))
-    if known == 0 or again <= _MAX_REDONE * known:
+    if known == 0 or again <= MAX_REDONE * known:
         return None
     return f"history is not reused: {again / known:.0%} of the prompt tokens of earlier turns were evaluated again."
 

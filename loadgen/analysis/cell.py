@@ -1,12 +1,14 @@
 """A cell: all valid trials of one variant at one level."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from loadgen.analysis import counters
-from loadgen.analysis.intervals import Estimate, quantiles, ratio_over_rounds
+from loadgen.analysis.intervals import Estimate, quantiles, quantiles_of_sorted, ratio_over_rounds
 from loadgen.analysis.request import RequestMetrics
+from loadgen.analysis.step_gaps import sorted_s
 from loadgen.analysis.trial import Trial
 from loadgen.records.model import Outcome
 from loadgen.units import S_PER_HOUR, ns_to_s
@@ -24,7 +26,7 @@ def cell(trials: Sequence[Trial], *, off: bool = False) -> dict[str, Any]:
     return {
         "depth": ratio.of_known(lambda m: m.depth, lambda _: 1).as_json(),
         "tasks_per_hour": ratio.rate(lambda trial: trial.credits, S_PER_HOUR).as_json(),
-        "requests_per_hour": ratio.rate(lambda trial: len(trial.ok), S_PER_HOUR).as_json(),
+        "requests_per_hour": ratio.rate(lambda trial: len(trial.answers), S_PER_HOUR).as_json(),
         "output_tokens_per_s": ratio.rate(lambda trial: trial.output_tokens, 1).as_json(),
         "whole_sessions": sum(len(trial.task_s) for trial in trials),
         **_latencies(trials),
@@ -48,16 +50,16 @@ def outcomes(trials: Sequence[Trial]) -> dict[str, int]:
 
 def token_sources(trials: Sequence[Trial]) -> dict[str, int]:
     """How many ok requests took their output tokens from `usage`, `timings` or a count of `events`."""
-    sources = Counter(m.tokens_source.value for trial in trials for _, m in trial.ok if m.tokens_source is not None)
-    return dict(sorted(sources.items()))
+    sources = Counter([metrics.tokens_source for trial in trials for metrics in trial.answers])
+    return dict(sorted((source.value, count) for source, count in sources.items() if source is not None))
 
 
 def token_count_mismatches(trials: Sequence[Trial]) -> int:
     """Ok requests where the server counted other than one token an event: held back, merged, or never delivered."""
     return sum(
-        not metrics.estimated and metrics.output_tokens != request.token_events
+        not metrics.estimated and metrics.output_tokens != metrics.request.token_events
         for trial in trials
-        for request, metrics in trial.ok
+        for metrics in trial.answers
     )
 
 
@@ -91,31 +93,37 @@ class _Ratios:
         ceiling: float | None = None,
     ) -> Estimate:
         """Σ top ÷ Σ bottom over the ok requests that have both."""
-
-        def total(trial: Trial, part: int) -> float:
-            pairs = [(top(metrics), bottom(metrics)) for _, metrics in trial.ok]
-            return sum(pair[part] or 0 for pair in pairs if pair[0] is not None and pair[1] is not None)
-
-        return self.of(lambda trial: total(trial, 0), lambda trial: total(trial, 1), ceiling=ceiling)
+        tops, bottoms = [], []
+        for trials in self._rounds:
+            pairs = [(top(metrics), bottom(metrics)) for trial in trials for metrics in trial.answers]
+            known = [(a, b) for a, b in pairs if a is not None and b is not None]
+            tops.append(sum(a for a, _ in known))
+            bottoms.append(sum(b for _, b in known))
+        return ratio_over_rounds(tops, bottoms, ceiling=ceiling, n=self._trials)
 
 
 def _latencies(trials: Sequence[Trial]) -> dict[str, Any]:
-    metrics = [m for trial in trials for _, m in trial.ok]
+    metrics = [m for trial in trials for m in trial.answers]
     series: dict[str, list[float]] = {
-        "ttft_s": [ns_to_s(m.ttft_ns) for m in metrics if m.ttft_ns is not None],
-        "ttfa_s": [ns_to_s(m.ttfa_ns) for m in metrics if m.ttfa_ns is not None],
-        "e2e_s": [ns_to_s(m.e2e_ns) for m in metrics if m.e2e_ns is not None],
+        "ttft_s": [ns_to_s(ns) for m in metrics if (ns := m.ttft_ns) is not None],
+        "ttfa_s": [ns_to_s(ns) for m in metrics if (ns := m.ttfa_ns) is not None],
+        "e2e_s": [ns_to_s(ns) for m in metrics if (ns := m.e2e_ns) is not None],
         "tpot_s": [m.tpot_s for m in metrics if m.tpot_s is not None],
         "tpot_server_s": [m.tpot_server_s for m in metrics if m.tpot_server_s is not None],
         "task_s": [seconds for trial in trials for seconds in trial.task_s],
-        "queue_wait_s": [ns_to_s(m.queue_wait_ns) for m in metrics if m.queue_wait_ns is not None],
-        "prefill_s": [ns_to_s(m.prefill_ns) for m in metrics if m.prefill_ns is not None],
-        "step_gap_s": [gap for trial in trials for gap in trial.step_gaps_s],
+        "queue_wait_s": [ns_to_s(ns) for m in metrics if (ns := m.queue_wait_ns) is not None],
+        "prefill_s": [ns_to_s(ns) for m in metrics if (ns := m.prefill_ns) is not None],
     }
-    return {
-        name: {key: estimate.as_json() for key, estimate in quantiles(values).items()}
-        for name, values in series.items()
-    }
+    found = {name: quantiles(values) for name, values in series.items()} | {"step_gap_s": _step_gaps(trials)}
+    return {name: {key: estimate.as_json() for key, estimate in each.items()} for name, each in found.items()}
+
+
+def _step_gaps(trials: Sequence[Trial]) -> dict[str, Estimate]:
+    """The quantiles of the step gaps; there may be millions."""
+    pooled = array("I")
+    for trial in trials:
+        pooled.extend(trial.step_gaps_us)
+    return quantiles_of_sorted(sorted_s(pooled))
 
 
 def _acceptance_length(trials: Sequence[Trial]) -> Estimate:
@@ -139,10 +147,10 @@ def _tokens_per_step(ratio: _Ratios, *, known: bool) -> Estimate:
 
 
 def _known_sum(trials: Sequence[Trial], part: Callable[[RequestMetrics], int | None]) -> int | None:
-    values = [value for trial in trials for _, m in trial.ok if (value := part(m)) is not None]
+    values = [value for trial in trials for m in trial.answers if (value := part(m)) is not None]
     return sum(values) if values else None
 
 
 def _prompt_tokens(trial: Trial) -> int:
     """Prompt tokens of the ok turns where the server tells how many were cached."""
-    return sum(m.depth for _, m in trial.ok if m.depth is not None and m.cached is not None)
+    return sum(m.depth for m in trial.answers if m.depth is not None and m.cached is not None)

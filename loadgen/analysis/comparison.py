@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from loadgen.analysis.intervals import (
+    ALPHA,
     CONFIDENCE,
     MIN_ROUNDS,
     Estimate,
@@ -20,7 +21,8 @@ from loadgen.analysis.intervals import (
     t_quantile,
 )
 
-_ALPHA = 1 - CONFIDENCE
+Key = tuple[str, int]
+"""A variant and a level: what one comparison is about."""
 
 
 class Call(StrEnum):
@@ -33,12 +35,35 @@ class Call(StrEnum):
 
 
 @dataclass(frozen=True)
+class Strictness:
+    """At which level a comparison is called.
+
+    `alpha` is the chance of a false call of `pays` or `costs` anywhere among `family` comparisons, and of a false
+    `same` in this one: that rests on the 1 − 2·alpha interval.
+    """
+
+    alpha: float
+    family: int
+
+    @property
+    def alone(self) -> float:
+        """The level of this comparison by itself (Bonferroni)."""
+        return self.alpha / max(self.family, 1)
+
+    @property
+    def same_confidence(self) -> float:
+        """Of the interval on which `same` rests."""
+        return 1 - 2 * self.alpha
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One variant against the baseline at one level.
 
     `rounds` are the paired log ratios dᵣ in the order of the rounds `of_rounds`. `sim_low` and `sim_high` hold for all
-    comparisons of the family at once; `same_low` and `same_high` are the 90 % interval that `same` rests on.
-    `more_rounds` would settle an unresolved one; null where that is more than 999.
+    comparisons of the family at once; `same_low` and `same_high` are the interval that `same` rests on, 90 % unless
+    looks took their share of the error. `more_rounds` would settle an unresolved one; null where that is more than 999.
+    `closed_after`: the round after which a look found it known, and it was measured no further; null where none did.
     """
 
     variant: str
@@ -56,6 +81,8 @@ class Comparison:
     call: Call
     more_rounds: int | None
     min_effect: float
+    strictness: Strictness = Strictness(ALPHA, 1)
+    closed_after: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The form of `summary.json`."""
@@ -76,6 +103,8 @@ class Comparison:
             "call": self.call.value,
             "more_rounds": self.more_rounds,
             "min_effect": self.min_effect,
+            "alpha": self.strictness.alpha,
+            "closed_after": self.closed_after,
         }
 
 
@@ -90,20 +119,32 @@ def log_ratios(variant: Mapping[int, float | None], baseline: Mapping[int, float
 
 
 def compare(
-    pairs: Mapping[tuple[str, int], Mapping[int, float]], *, baseline: str, min_effect: float
+    pairs: Mapping[Key, Mapping[int, float]],
+    *,
+    baseline: str,
+    min_effect: float,
+    alpha: float = ALPHA,
+    at_looks: Mapping[Key, Strictness] | None = None,
 ) -> list[Comparison]:
     """All comparisons of a run: `pairs[variant, level]` holds dᵣ by round.
 
     One family: the calls `pays` and `costs` are adjusted by Holm over every comparison that has an interval, the
     simultaneous intervals by Bonferroni over the same.
+
+    Args:
+        pairs: dᵣ by comparison and round.
+        baseline: the name of the other side.
+        min_effect: the smallest difference worth acting on, as a share.
+        alpha: chance of a false call over all comparisons that `at_looks` doesn't name, and of a false `same` in one.
+        at_looks: how strictly those are called that a look closed: by Bonferroni over the family that was planned.
+            One that was called there leaves the Holm family of the others, since it was rejected under a stricter
+            level; one that wasn't stays in it as a test that failed, for what chance closed must not ease the rest.
     """
-    keys = list(pairs)
-    values = {key: [pairs[key][number] for number in sorted(pairs[key])] for key in keys}
-    tested = [key for key in keys if len(values[key]) >= MIN_ROUNDS]
-    p_values = [p for key in tested if (p := t_p_value(values[key])) is not None]
-    adjusted = dict(zip(tested, holm(p_values), strict=True))
-    plain = dict(zip(tested, p_values, strict=True))
-    alpha = _ALPHA / max(len(tested), 1)
+    looks = {key: strict for key, strict in (at_looks or {}).items() if key in pairs}
+    values = {key: [logs[number] for number in sorted(logs)] for key, logs in pairs.items()}
+    plain = {key: p for key in pairs if (p := t_p_value(values[key])) is not None}
+    adjusted = _adjusted(plain, looks)
+    rest = Strictness(alpha, len(set(plain) | set(looks)))
     return [
         _comparison(
             key,
@@ -111,11 +152,20 @@ def compare(
             rounds=tuple(sorted(pairs[key])),
             logs=values[key],
             p=(plain.get(key), adjusted.get(key)),
-            alpha=alpha,
+            strict=looks.get(key, rest),
             min_effect=min_effect,
         )
-        for key in keys
+        for key in pairs
     ]
+
+
+def _adjusted(plain: Mapping[Key, float], looks: Mapping[Key, Strictness]) -> dict[Key, float]:
+    """Adjusted p values: by Bonferroni for those that looks closed, by Holm for the others."""
+    at_look = {key: min(1.0, strict.family * plain[key]) for key, strict in looks.items() if key in plain}
+    uncalled = sum(at_look.get(key, 1.0) > strict.alpha for key, strict in looks.items())
+    others = [key for key in plain if key not in looks]
+    adjusted = holm([*(plain[key] for key in others), *[1.0] * uncalled])
+    return at_look | dict(zip(others, adjusted, strict=False))
 
 
 def speedup(logs: Sequence[float]) -> Estimate:
@@ -140,18 +190,18 @@ def noise_floor(baseline: Mapping[int, float | None]) -> dict[str, Any]:
 
 
 def _comparison(
-    key: tuple[str, int],
+    key: Key,
     *,
     baseline: str,
     rounds: tuple[int, ...],
     logs: Sequence[float],
     p: tuple[float | None, float | None],
-    alpha: float,
+    strict: Strictness,
     min_effect: float,
 ) -> Comparison:
     bound = math.log1p(min_effect)
-    call = _call(logs, p[1], bound)
-    sim, same = t_interval(logs, 1 - alpha), t_interval(logs, 0.9)
+    call = _call(logs, p[1], bound, strict.alpha)
+    sim, same = t_interval(logs, 1 - strict.alone), t_interval(logs, strict.same_confidence)
     return Comparison(
         variant=key[0],
         baseline=baseline,
@@ -166,17 +216,20 @@ def _comparison(
         p_value=p[0],
         p_adjusted=p[1],
         call=call,
-        more_rounds=rounds_to_settle(logs, bound=bound, alpha=alpha) if call is Call.UNRESOLVED else None,
+        more_rounds=rounds_to_settle(logs, bound=bound, alpha=strict.alone, same_alpha=strict.alpha)
+        if call is Call.UNRESOLVED
+        else None,
         min_effect=min_effect,
+        strictness=strict,
     )
 
 
-def _call(logs: Sequence[float], p_adjusted: float | None, bound: float) -> Call:
+def _call(logs: Sequence[float], p_adjusted: float | None, bound: float, alpha: float) -> Call:
     """`same` goes first: a difference too small to act on is settled, even where it is surely there."""
     if p_adjusted is None:
         return Call.UNRESOLVED
-    if equivalent(logs, bound):
+    if equivalent(logs, bound, alpha=alpha):
         return Call.SAME
-    if p_adjusted <= _ALPHA:
+    if p_adjusted <= alpha:
         return Call.PAYS if fmean(logs) > 0 else Call.COSTS
     return Call.UNRESOLVED

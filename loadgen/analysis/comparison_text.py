@@ -1,6 +1,7 @@
 """Comparisons and crossovers as sentences: they never disagree with the calls."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from loadgen.analysis.comparison import Call, Comparison
@@ -17,15 +18,21 @@ def settled(c: Comparison, diagnostic: Diagnostic | None = None) -> str:
     where = f"{c.variant} at {agents(c.level)}: {value} times the tasks per hour of {c.baseline}"
     note = f" {_SET} (diagnostic)" if diagnostic is Diagnostic.SYNTHETIC else ""
     if c.call is Call.SAME:
-        side = ""
-        if c.speedup.low is not None and c.speedup.low > 1:
-            side = ", above 1, but by less than you asked for"
-        elif c.speedup.high is not None and c.speedup.high < 1:
-            side = ", below 1, but by less than you asked for"
+        level = _percent(c.strictness.same_confidence)
         bounds = interval(c.same_low, c.same_high)
-        return f"{where} (90 % interval {bounds}), the same within {c.min_effect:.0%}{side}{note}."
+        return f"{where} ({level} interval {bounds}), the same within {c.min_effect:.0%}{_side(c)}{note}."
     bounds = interval(c.speedup.low, c.speedup.high)
     return f"{where} (95 % interval {bounds}, {c.speedup.n} rounds): it {c.call.value}{note}."
+
+
+def _side(c: Comparison) -> str:
+    """On which side of 1 what is the same surely lies: where the interval shown and the 95 % one both say so."""
+    lows, highs = (c.speedup.low, c.same_low), (c.speedup.high, c.same_high)
+    if all(low is not None and low > 1 for low in lows):
+        return ", above 1, but by less than you asked for"
+    if all(high is not None and high < 1 for high in highs):
+        return ", below 1, but by less than you asked for"
+    return ""
 
 
 def unresolved(c: Comparison, family: int, diagnostic: Diagnostic | None = None) -> str:
@@ -37,11 +44,16 @@ def unresolved(c: Comparison, family: int, diagnostic: Diagnostic | None = None)
     bounds = f"95 % interval {interval(c.speedup.low, c.speedup.high)}"
     if c.speedup.low > 1 or c.speedup.high < 1:
         # The pointwise interval would contradict the call, which weighs all comparisons at once.
-        bounds = f"interval {interval(c.sim_low, c.sim_high)} with all {family} comparisons at 95 % together"
-    count = "more than 999" if c.more_rounds is None else f"about {c.more_rounds}"
-    more = f"{count} more round{'' if c.more_rounds == 1 else 's'}"
+        level = _percent(1 - c.strictness.alpha)
+        bounds = f"interval {interval(c.sim_low, c.sim_high)} with all {family} comparisons at {level} together"
+        if family == 1:
+            bounds = f"{level} interval {interval(c.sim_low, c.sim_high)}"
     value = factor(c.speedup.value) if c.speedup.value is not None else "n/a"
-    return f"{where}: {value} times {c.baseline} ({bounds}) is unresolved; {more} would settle it."
+    count = "more than 999" if c.more_rounds is None else f"about {c.more_rounds}"
+    next_ = f"{count} more round{'' if c.more_rounds == 1 else 's'} would settle it"
+    if c.closed_after is not None:
+        next_ = f"it was measured no further after round {c.closed_after}"
+    return f"{where}: {value} times {c.baseline} ({bounds}) is unresolved; {next_}."
 
 
 def overhead(c: Comparison) -> str:
@@ -63,7 +75,8 @@ def crossing(
     diagnostic: Diagnostic | None = None,
 ) -> str | None:
     """A crossover, only where a settled call on each side (or on the one side that it names) bears it out."""
-    calls = {c.call for c in comparisons if c.variant == entry["variant"]}
+    own = sorted((c for c in comparisons if c.variant == entry["variant"]), key=lambda c: c.level)
+    calls = {c.call for c in own}
     value, kind = entry["concurrency"]["value"], entry["kind"]
     note = f" {_SET}" if diagnostic is Diagnostic.SYNTHETIC else ""
     if kind == "at" and calls & {Call.PAYS, Call.COSTS}:
@@ -73,7 +86,30 @@ def crossing(
         return f"{entry['variant']} shows no crossover up to {agents(value)}{note}."
     if kind == "below" and calls == {Call.COSTS}:
         return f"{entry['variant']} is behind {baseline} from {agents(value)} on{note}."
+    if kind == "step" and calls & {Call.PAYS, Call.COSTS}:
+        return f"{_step(entry, baseline)}{note}."
+    if kind == "several" and _turns(own) > 1:
+        near = " and ".join(f"{crossed:.3g}" for crossed in entry["crossings"])
+        return f"{entry['variant']} crosses 1 more than once, near {near} agents{note}."
     return None
+
+
+def _step(entry: Mapping[str, Any], baseline: str) -> str:
+    step, verb = entry["step"], "rises" if entry["rises"] else "drops"
+    return (
+        f"{entry['variant']} {verb} in a step between {step['from']} and {agents(step['to'])}, from "
+        f"{factor(step['before'])} to {factor(step['after'])} times the tasks per hour of {baseline}"
+    )
+
+
+def _turns(own: Sequence[Comparison]) -> int:
+    """How often calls change between `pays` and `costs` from level to level."""
+    settled_calls = [c.call for c in own if c.call in (Call.PAYS, Call.COSTS)]
+    return sum(a is not b for a, b in pairwise(settled_calls))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def _bounds(entry: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from loadgen.records.manifest import JournalEntry
 from loadgen.records.run import Run
 
 _BEGINNINGS = ("started", "resumed")
-_MARKS = ("given_up", "server_lost", "answers_failed", "torn_tail_cut")
+_MARKS = ("looked", "given_up", "server_lost", "answers_failed", "torn_tail_cut")
 """Happenings that end nothing."""
 
 

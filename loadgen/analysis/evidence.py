@@ -16,6 +16,8 @@ class Evidence:
     variants: Sequence[str]
     comparisons: Sequence[Comparison] = ()
     crossovers: Sequence[Mapping[str, Any]] = ()
+    latencies: Sequence[Mapping[str, Any]] = ()
+    """Other quantities than the headline, in ratio to the baseline."""
     cells: Sequence[Mapping[str, Any]] = ()
     memory: Sequence[Mapping[str, Any]] = ()
     noise: Sequence[Mapping[str, Any]] = ()

@@ -4,6 +4,7 @@ Rounds are the unit of repetition: requests of one trial share a server and a lo
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,8 @@ from typing import Any
 MIN_ROUNDS = 3
 """With 2 rounds t is 12.7 at 1 degree of freedom: such an interval says nothing."""
 CONFIDENCE = 0.95
+ALPHA = 0.05
+"""Chance of a false call that a run is allowed, over all its comparisons together."""
 PERCENTS = (50, 90, 95, 99)
 _SMALLEST = 1e-9
 """A denominator below a nanosecond, or a billionth of anything counted, is a rounding error and none."""
@@ -55,13 +58,15 @@ def _rank_bounds(n: int, percent: int) -> tuple[int | None, int | None]:
 
     The number of values below the quantile is binomial (David & Nagaraja, Order Statistics, section 7.1).
     """
-    import numpy as np  # noqa: PLC0415 - the command line starts without numpy
     from scipy.special import bdtr  # noqa: PLC0415 - the command line starts without scipy
 
-    below = bdtr(np.arange(n), n, percent / 100)
-    lower = np.flatnonzero(1 - below >= CONFIDENCE)
-    upper = np.flatnonzero(below >= CONFIDENCE)
-    return (int(lower[-1]) + 1 if lower.size else None), (int(upper[0]) + 1 if upper.size else None)
+    def below(rank: int) -> float:
+        return float(bdtr(rank, n, percent / 100))
+
+    # Both grow with the rank, so that a few of a long run's hundreds of thousands have to be tried.
+    lower = bisect_left(range(n), True, key=lambda rank: 1 - below(rank) < CONFIDENCE)
+    upper = bisect_left(range(n), True, key=lambda rank: below(rank) >= CONFIDENCE)
+    return (lower or None), (upper + 1 if upper < n else None)
 
 
 def quantile(values: Sequence[float], percent: int) -> Estimate:
@@ -84,9 +89,13 @@ def quantile(values: Sequence[float], percent: int) -> Estimate:
 
 def quantiles(values: Sequence[float]) -> dict[str, Estimate]:
     """`p50`, `p90`, `p95`, `p99` and `max` of values in any order."""
-    ordered = sorted(values)
-    out = {f"p{percent}": quantile(ordered, percent) for percent in PERCENTS}
-    return {**out, "max": Estimate(ordered[-1] if ordered else None, n=len(ordered), estimable=bool(ordered))}
+    return quantiles_of_sorted(sorted(values))
+
+
+def quantiles_of_sorted(values: Sequence[float]) -> dict[str, Estimate]:
+    """The same of values in ascending order."""
+    out = {f"p{percent}": quantile(values, percent) for percent in PERCENTS}
+    return {**out, "max": Estimate(values[-1] if values else None, n=len(values), estimable=bool(values))}
 
 
 def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
@@ -123,17 +132,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def equivalent(values: Sequence[float], bound: float) -> bool:
-    """Two one-sided tests at 5 % (Schuirmann 1987): the 90 % interval of the mean lies inside ±`bound`."""
-    interval = t_interval(values, confidence=0.9)
+def equivalent(values: Sequence[float], bound: float, *, alpha: float = ALPHA) -> bool:
+    """Two one-sided tests (Schuirmann 1987) at `alpha` each: the 1 − 2·alpha interval of the mean lies inside ±`bound`.
+
+    At 5 % that is the 90 % interval.
+    """
+    interval = t_interval(values, confidence=1 - 2 * alpha)
     return interval is not None and -bound <= interval[0] and interval[1] <= bound
 
 
-def rounds_to_settle(values: Sequence[float], *, bound: float, alpha: float) -> int | None:
+def rounds_to_settle(values: Sequence[float], *, bound: float, alpha: float, same_alpha: float = ALPHA) -> int | None:
     """How many more rounds would settle it, if mean and spread stay as they are.
 
-    Settled: the mean differs from 0 at level `alpha`, or the 90 % interval lies inside ±`bound`. Below 3 values: the
-    rounds missing to 3. None: more than 999.
+    Settled: the mean differs from 0 at level `alpha`, or two one-sided tests at `same_alpha` put it inside ±`bound`.
+    Below 3 values: the rounds missing to 3. None: more than 999.
     """
     n = len(values)
     if n < MIN_ROUNDS:
@@ -142,7 +154,7 @@ def rounds_to_settle(values: Sequence[float], *, bound: float, alpha: float) -> 
     for rounds in range(n + 1, n + 1 + _MAX_MORE_ROUNDS):
         error = spread / math.sqrt(rounds)
         differs = mean > t_quantile(1 - alpha / 2, rounds - 1) * error
-        if differs or mean + t_quantile(CONFIDENCE, rounds - 1) * error < bound:
+        if differs or mean + t_quantile(1 - same_alpha, rounds - 1) * error < bound:
             return rounds - n
     return None
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadgen.analysis.caveats import length_ratio
-from loadgen.analysis.comparison import Comparison, compare, log_ratios, noise_floor, speedup
+from loadgen.analysis.comparison import Comparison, log_ratios, noise_floor, speedup
 from loadgen.analysis.crossover import crossover
+from loadgen.analysis.looks import NO_LOOKS, Looks, compare_after
 from loadgen.analysis.trial import Trial
 
 Cells = Mapping[tuple[str, int], Sequence[Trial]]
@@ -14,9 +15,14 @@ Cells = Mapping[tuple[str, int], Sequence[Trial]]
 _DESCRIBED = ("median_ttft_s", "median_tpot_s", "output_tokens_per_s")
 
 
-def comparisons(valid: Cells, baseline: str, min_effect: float) -> list[Comparison]:
+def comparisons(valid: Cells, baseline: str, min_effect: float, looks: Looks = NO_LOOKS) -> list[Comparison]:
     """Tasks per hour of every variant against the baseline, level by level."""
-    return compare(_pairs(valid, baseline, "tasks_per_hour"), baseline=baseline, min_effect=min_effect)
+    return compare_after(headline(valid, baseline), looks, baseline=baseline, min_effect=min_effect)
+
+
+def headline(valid: Cells, baseline: str) -> dict[tuple[str, int], dict[int, float]]:
+    """dᵣ of tasks per hour by (variant, level) and round: what is called."""
+    return _pairs(valid, baseline, "tasks_per_hour")
 
 
 def described(valid: Cells, baseline: str) -> list[dict[str, Any]]:

@@ -1,14 +1,16 @@
 """One trial with its requests: what was measured in its segments."""
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from loadgen.analysis.request import RequestMetrics, measure, step_gaps_ns, step_starts_ns
+from loadgen.analysis.request import RequestMetrics, cached_of, depth_of, measure
+from loadgen.analysis.step_gaps import sorted_s, step_gaps_us
 from loadgen.records.model import Outcome, Phase, RequestRecord, TokenEvent, TrialRecord
 from loadgen.records.run import Run
-from loadgen.units import ns_to_s, per_hour
+from loadgen.units import ns_to_s, per_hour, us_to_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +31,18 @@ class Trial:
         return [request for request in self.requests if request.phase is Phase.SEGMENT]
 
     @cached_property
-    def ok(self) -> list[tuple[RequestRecord, RequestMetrics]]:
-        """The ok requests of the segments with their quantities: the only source of latencies."""
+    def answers(self) -> list[RequestMetrics]:
+        """The quantities of the ok requests of the segments: the only source of latencies."""
         return [
-            (request, measure(request, headers_tell_slot=self.headers_tell_slot))
+            measure(request, headers_tell_slot=self.headers_tell_slot)
             for request in self.measured
             if request.outcome is Outcome.OK
         ]
+
+    @property
+    def ok(self) -> list[tuple[RequestRecord, RequestMetrics]]:
+        """The ok requests of the segments with their quantities."""
+        return [(metrics.request, metrics) for metrics in self.answers]
 
     @cached_property
     def segment_s(self) -> float:
@@ -49,20 +56,12 @@ class Trial:
         A failed turn with index t ends a session that had earned t/turns, before its segment or in it. Turns of
         sub-agents earn nothing of their own: the task is the root session. Can be negative.
         """
-        total = 0.0
-        for request in self.measured:
-            if request.session != request.root:
-                continue
-            if request.outcome is Outcome.OK:
-                total += 1 / request.turns
-            elif request.outcome.failed:
-                total -= request.turn / request.turns
-        return total
+        return sum((earned(request) for request in self.measured if request.session == request.root), 0.0)
 
     @cached_property
     def output_tokens(self) -> int:
         """Σ output tokens of the ok requests."""
-        return sum(metrics.output_tokens or 0 for _, metrics in self.ok)
+        return sum(metrics.output_tokens or 0 for metrics in self.answers)
 
     @cached_property
     def tasks_per_hour(self) -> float | None:
@@ -77,28 +76,39 @@ class Trial:
     @cached_property
     def tokens_per_turn(self) -> float | None:
         """Mean output tokens of an ok turn."""
-        return self.output_tokens / len(self.ok) if self.ok else None
+        return self.output_tokens / len(self.answers) if self.answers else None
 
     @cached_property
-    def step_gaps_s(self) -> list[float]:
-        """All step gaps of the ok requests, in seconds."""
-        return [
-            ns_to_s(gap)
-            for request, _ in self.ok
-            if request.token_events > 1
-            for gap in step_gaps_ns(step_starts_ns(request, self.events(request)))
-        ]
+    def step_gaps_us(self) -> "array[int]":
+        """All step gaps of the ok requests, in microseconds: they are by far the most of a trial, so kept small."""
+        return step_gaps_us(self.answers, self.events)
+
+    @property
+    def step_gaps_s(self) -> "array[float]":
+        """All step gaps of the ok requests, in seconds, ascending."""
+        return sorted_s(self.step_gaps_us)
+
+    @cached_property
+    def median_gap_s(self) -> float | None:
+        """The step gap of rank ⌈n/2⌉; null without any."""
+        gaps = self.step_gaps_s
+        return gaps[(len(gaps) + 1) // 2 - 1] if gaps else None
+
+    @cached_property
+    def longest_gap_s(self) -> float | None:
+        """The longest step gap; null without any."""
+        return ns_to_s(us_to_ns(max(self.step_gaps_us))) if self.step_gaps_us else None
 
     @cached_property
     def median_ttft_s(self) -> float | None:
         """Median TTFT of the ok requests, in seconds."""
-        values = [metrics.ttft_ns for _, metrics in self.ok if metrics.ttft_ns is not None]
+        values = [ns for metrics in self.answers if (ns := metrics.ttft_ns) is not None]
         return ns_to_s(median(values)) if values else None
 
     @cached_property
     def median_tpot_s(self) -> float | None:
         """Median TPOT of the ok requests, in seconds."""
-        values = [metrics.tpot_s for _, metrics in self.ok if metrics.tpot_s is not None]
+        values = [metrics.tpot_s for metrics in self.answers if metrics.tpot_s is not None]
         return median(values) if values else None
 
     @cached_property
@@ -123,19 +133,20 @@ class Trial:
     def first_turns(self) -> tuple[int, int]:
         """(cached, prompt) tokens over the turns with index 0 of every phase, where the server tells both.
 
-        A warm-up repeats a turn: repeats read their own cache by design and are left out.
+        A warm-up repeats a turn: repeats read their own cache by design and are left out. So are sub-agents, which
+        may share the beginning of their parent's prompt.
         """
         seen: set[tuple[int, str]] = set()
         cached = prompt = 0
         for request in self.requests:
-            if request.turn != 0:
+            if request.turn != 0 or request.session != request.root:
                 continue
             repeat = request.phase is Phase.WARMUP and (request.agent, request.session) in seen
             seen.add((request.agent, request.session))
-            metrics = measure(request)
-            if not repeat and metrics.cached is not None and metrics.depth is not None:
-                cached += metrics.cached
-                prompt += metrics.depth
+            known, depth = cached_of(request), depth_of(request)
+            if not repeat and known is not None and depth is not None:
+                cached += known
+                prompt += depth
         return cached, prompt
 
     @cached_property
@@ -144,15 +155,15 @@ class Trial:
         had: dict[tuple[int, str], tuple[int, int]] = {}
         again = known = 0
         for request in self.requests:
-            metrics = measure(request)
-            if metrics.depth is None or metrics.cached is None or request.outcome is not Outcome.OK:
+            depth, cached = depth_of(request), cached_of(request)
+            if depth is None or cached is None or request.outcome is not Outcome.OK:
                 continue
-            turn, depth = had.get((request.agent, request.session), (-1, 0))
+            turn, before = had.get((request.agent, request.session), (-1, 0))
             if request.phase is Phase.SEGMENT and request.turn == turn + 1 and turn >= 0:
-                reusable = min(depth, metrics.depth)
-                again += max(reusable - metrics.cached, 0)
+                reusable = min(before, depth)
+                again += max(reusable - cached, 0)
                 known += reusable
-            had[request.agent, request.session] = (request.turn, metrics.depth)
+            had[request.agent, request.session] = (request.turn, depth)
         return again, known
 
     @cached_property
@@ -164,17 +175,24 @@ class Trial:
         total = sum(segment.end_ns - segment.start_ns for segment in self.record.segments)
         if total <= 0:
             return None
-        covered = 0
-        for segment in self.record.segments:
-            spans = []
-            for request in self.requests:
-                if request.agent == segment.agent:
-                    spans += [(request.ready_ns, request.scheduled_ns), (request.start_ns, request.end_ns)]
-            covered += _covered_ns(spans, segment.start_ns, segment.end_ns)
+        spans: dict[int, list[tuple[int, int]]] = {segment.agent: [] for segment in self.record.segments}
+        for request in self.requests:
+            if request.agent in spans:
+                spans[request.agent] += [(request.ready_ns, request.scheduled_ns), (request.start_ns, request.end_ns)]
+        covered = sum(
+            _covered_ns(spans[segment.agent], segment.start_ns, segment.end_ns) for segment in self.record.segments
+        )
         return covered / total
 
     def _rate(self, count: float) -> float | None:
         return per_hour(self.record.level * count, self.segment_s) if self.segment_s > 0 else None
+
+
+def earned(request: RequestRecord) -> float:
+    """What one turn of a root session earns: 1/turns where it ended well, and all that was earned back on a failure."""
+    if request.outcome is Outcome.OK:
+        return 1 / request.turns
+    return -request.turn / request.turns if request.outcome.failed else 0.0
 
 
 def _covered_ns(spans: Iterable[tuple[int, int]], start_ns: int, end_ns: int) -> int:

@@ -37,6 +37,8 @@ class Reason(StrEnum):
     INCOMPLETE = "incomplete"
     SERVER_DIED = "server_died"
     FAILURES = "failures"
+    CELL_FAILURES = "cell_failures"
+    """The trials of its cell together failed too often (see `failures`)."""
     CLIENT_BOUND = "client_bound"
     UNACCOUNTED = "unaccounted"
     CONTAMINATED = "contaminated"
@@ -53,7 +55,7 @@ def reasons(trial: Trial, *, off: bool = False) -> list[Reason]:
         Reason.ABORTED: record.aborted is not None,
         Reason.INCOMPLETE: not record.complete,
         Reason.SERVER_DIED: record.server_alive is False,
-        Reason.FAILURES: _too_many_failures(trial),
+        Reason.FAILURES: _fails(trial),
         Reason.CLIENT_BOUND: client_state(trial) is ClientState.CLIENT_BOUND,
         Reason.UNACCOUNTED: trial.accounted_share is not None and trial.accounted_share < _MIN_ACCOUNTED,
         Reason.CONTAMINATED: _contaminated(trial),
@@ -102,12 +104,11 @@ def receive_lag_p99_ns(client: ClientReading | None) -> int | None:
 
 
 def _lag_state(trial: Trial) -> ClientState | None:
-    client, gaps = trial.record.client, sorted(trial.step_gaps_s)
+    client, gap = trial.record.client, trial.median_gap_s
     lag = receive_lag_p99_ns(client)
-    if client is None or lag is None or not gaps:
+    if client is None or lag is None or gap is None:
         return None
-    median_gap = gaps[(len(gaps) + 1) // 2 - 1]
-    return _relative_state(ns_to_s(lag), median_gap, _LAG_OK.get(client.stamps, 0.05), _LAG_BOUND)
+    return _relative_state(ns_to_s(lag), gap, _LAG_OK.get(client.stamps, 0.05), _LAG_BOUND)
 
 
 def _cpu_state(trial: Trial) -> ClientState | None:
@@ -120,9 +121,13 @@ def _send_state(trial: Trial) -> ClientState | None:
     return None if lag is None or ttft is None else _relative_state(lag, ttft, _SEND_OK, _SEND_BOUND)
 
 
-def _too_many_failures(trial: Trial) -> bool:
-    failed = sum(request.outcome.failed for request in trial.measured)
-    return failed >= _FEW_FAILURES and failed >= _MAX_FAILED_SHARE * len(trial.measured)
+def too_many_failures(failed: int, attempted: int) -> bool:
+    """Whether a server fails too often to be compared: 2 turns at least, and 1 % of them."""
+    return failed >= _FEW_FAILURES and failed >= _MAX_FAILED_SHARE * attempted
+
+
+def _fails(trial: Trial) -> bool:
+    return too_many_failures(sum(request.outcome.failed for request in trial.measured), len(trial.measured))
 
 
 def _contaminated(trial: Trial) -> bool:

@@ -9,24 +9,43 @@ from loadgen.analysis.diagnostic import Diagnostic
 from loadgen.analysis.evidence import Evidence
 from loadgen.analysis.false_alarm import false_alarms
 from loadgen.analysis.memory_text import growing, unanswered, unsafe
+from loadgen.analysis.scaling_text import scaling_sentences
+from loadgen.analysis.tuning_text import tuned, untuned
 from loadgen.analysis.wording import agents, count
 
 
-def verdict(evidence: Evidence) -> dict[str, Any]:
-    """`says` and `does_not_answer`, two lists of sentences, and both as one `text`.
+def verdict(
+    evidence: Evidence,
+    *,
+    operating_point: Mapping[str, Any] | None = None,
+    tuning: Mapping[str, Any] | None = None,
+    scaling: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """`says` and `does_not_answer`, two lists of sentences, and a `text`.
 
-    `agents` is null: no operating concurrency was asked for. So is `keep`, but in a comparison of a variant with
-    itself: that keeps the baseline, unless it is unsafe. A variant whose output check failed has no sentence on its
-    speed.
+    Where it was asked what to run for a number of `agents`, `keep` and `text` are the answer to that, and after tuning
+    `keep` is what it came to. Else `agents` and `keep` are null and `text` is all sentences; but a comparison of a
+    variant with itself keeps the baseline, unless it is unsafe. A variant whose output check failed has no sentence on
+    its speed.
+
+    Args:
+        evidence: what the sentences are made of.
+        operating_point: the decision for a number of agents, where it was asked for.
+        tuning: how a tuning run stands.
+        scaling: how tasks per hour grow with the agents.
     """
     says = [*_failures(evidence), *_given_up(evidence), *unsafe(evidence.memory), *growing(evidence.memory)]
     open_questions: list[str] = []
     if evidence.aa:
         standing = evidence.standing
         says += false_alarms(standing, evidence.noise, evidence.baseline, evidence.variants) if standing else []
+    elif tuning is not None:
+        says += tuned(tuning)
+        open_questions += untuned(tuning)
     else:
         found, open_questions = _comparisons(evidence)
         says += found
+        says += scaling_sentences(scaling, evidence.void)
     says += _changed_answers(evidence)
     if len(evidence.variants) == 1:
         name = evidence.variants[0]
@@ -35,12 +54,21 @@ def verdict(evidence: Evidence) -> dict[str, Any]:
     says += _not_counted(evidence.cells)
     open_questions += _never_answered(evidence)
     return {
-        "agents": None,
-        "keep": evidence.baseline if evidence.aa and evidence.baseline not in evidence.void | evidence.unsafe else None,
+        **_answer(evidence, operating_point, tuning, " ".join(says + open_questions)),
         "says": says,
         "does_not_answer": open_questions,
-        "text": " ".join(says + open_questions),
     }
+
+
+def _answer(
+    evidence: Evidence, point: Mapping[str, Any] | None, tuning: Mapping[str, Any] | None, all_sentences: str
+) -> dict[str, Any]:
+    if point is not None:
+        return {"agents": point["agents"], "keep": point["keep"], "text": point["text"]}
+    if tuning is not None:
+        return {"agents": tuning["agents"], "keep": tuning["keep"], "text": all_sentences}
+    same = evidence.aa and evidence.baseline not in evidence.void | evidence.unsafe
+    return {"agents": None, "keep": evidence.baseline if same else None, "text": all_sentences}
 
 
 def _failures(evidence: Evidence) -> list[str]:

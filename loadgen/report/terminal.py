@@ -7,12 +7,18 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.analysis.added_levels import added_text
 from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.analysis.looks_text import looks_text
 from loadgen.report import heading
+from loadgen.report.decision_lines import print_decision
 from loadgen.report.lines import print_hanging
 from loadgen.report.memory_table import print_memory
 from loadgen.report.noise_line import noise_text
 from loadgen.report.numbers import NOT_MEASURED, of, ratio_with_interval, seconds, share, significant
+from loadgen.report.scaling_lines import break_even_lines, equal_memory_lines, scaling_lines
+from loadgen.report.tuning_lines import command_line, tuning_lines
+from loadgen.report.why_lines import print_why
 
 _CALL_STYLES = {"pays": "bold green", "costs": "bold red", "same": "bold", "unresolved": "yellow"}
 _MARK = "*"
@@ -37,7 +43,13 @@ def print_report(summary: dict[str, Any], console: Console) -> None:
             console.print()
         console.print(_table(summary, columns))
     _print_notes(summary, console)
+    print_decision(summary, console)
+    _print_tuning(summary, console)
+    print_why(summary, console)
+    _print_list("Break-even", break_even_lines(summary), console)
     print_memory(summary, console)
+    _print_list("Slots for that memory instead", equal_memory_lines(summary), console)
+    _print_list("Growth with agents", scaling_lines(summary), console)
     _print_findings(summary, console)
 
 
@@ -118,6 +130,10 @@ def _print_notes(summary: dict[str, Any], console: Console) -> None:
     noise = noise_text(summary)
     if noise is not None:
         print_hanging(console, "noise floor: ", noise)
+    # A race has looks and an error of its own, which stand below "Tuning".
+    looks = [] if summary["tuning"] is not None else looks_text(summary["looks"])
+    for line in [*looks, *map(added_text, summary["added_levels"])]:
+        print_hanging(console, "", line)
 
 
 def _quantile(quantiles: dict[str, dict[str, Any]], name: str) -> str:
@@ -137,6 +153,16 @@ def _print_findings(summary: dict[str, Any], console: Console) -> None:
     _print_list("What it does not answer", verdict["does_not_answer"], console)
     _print_list("Trials that do not count", _invalid_lines(summary["invalid"]), console)
     _print_list("Mind", warning_lines(summary["warnings"], cells=len(summary["cells"])), console)
+
+
+def _print_tuning(summary: dict[str, Any], console: Console) -> None:
+    """How the race went; the command line stands in one piece, to be copied."""
+    _print_list("Tuning", tuning_lines(summary), console)
+    command = command_line(summary)
+    if command is not None:
+        console.print()
+        console.print(Text("Run this", style="bold"))
+        console.print(Text(command), soft_wrap=True)
 
 
 def _print_list(title: str, lines: list[str], console: Console) -> None:

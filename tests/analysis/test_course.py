@@ -32,6 +32,7 @@ def test_marks_end_nothing() -> None:
     entries = [journal("started"), journal("complete"), journal("torn_tail_cut", "requests.jsonl: 3 bytes")]
     assert course(entries).complete
     assert course([journal("started"), journal("given_up", "mtp: no answer")]).ended is None
+    assert course([journal("started"), journal("looked", "after round 4")]).ended is None
 
 
 def _run(make: Any, *entries: Any, complete: bool = False) -> Run:

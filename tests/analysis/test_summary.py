@@ -40,7 +40,7 @@ def test_the_document_has_the_names_that_others_rely_on(make: Any) -> None:
     assert found["schema"] == "loadgen-summary/1"
     assert found["run"] == {
         "id": "run", "workload": "chat", "baseline": "off", "complete": True, "resumed": 0, "rerun_of": None,
-        "aa": False, "tool_version": "0.1.0",
+        "aa": False, "agents": None, "tool_version": "0.1.0",
     }  # fmt: skip
     cell = found["cells"][0]
     assert {
