@@ -12,11 +12,12 @@
     │   ├── LaunchError                       a server that we start does not come up
     │   └── VariantError                      a variant isn't what its name says
     ├── NoVerdictError               exit 4   an asked comparison has no valid pair of trials
+    ├── ThresholdFailedError         exit 5   a criterion of a gate, or a threshold, failed
+    ├── ThresholdUnknownError        exit 6   none failed, but one can't be told
     └── RunInterruptedError          exit 130 the user asked us to stop
 
 `main()` in `loadgen.cli.app` turns them into one message and the exit code; no command calls `sys.exit`. The message is
-one or two sentences: what is wrong, and what to do. Exit codes 5 and 6 (a threshold failed, or can't be told) belong to
-thresholds; no error stands for them.
+one or two sentences: what is wrong, and what to do. Of several the first of 130, 1, 2, 3, 4, 5, 6 is raised.
 """
 
 from typing import ClassVar
@@ -76,6 +77,18 @@ class NoVerdictError(LoadgenError):
     """The run ended, but a comparison that was asked for has no valid pair of trials."""
 
     exit_code = 4
+
+
+class ThresholdFailedError(LoadgenError):
+    """A criterion of a gate or a threshold failed: the whole interval of its figure lies on the wrong side."""
+
+    exit_code = 5
+
+
+class ThresholdUnknownError(LoadgenError):
+    """No criterion failed, but one can't be told: its interval holds the limit, or there is none."""
+
+    exit_code = 6
 
 
 class RunInterruptedError(LoadgenError):

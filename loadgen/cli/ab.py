@@ -8,6 +8,7 @@ import typer
 from loadgen.cli.options import COMPARISON, SERVERS
 from loadgen.cli.shared import Shared, shares_options
 from loadgen.cli.start import build, resume_as_recorded, start
+from loadgen.cli.tune import Tune, TuneNMax, TuneOptions, TunePMin, TuneSlots, TuneType, tune_command
 from loadgen.errors import ExperimentError
 
 EXAMPLES = (
@@ -15,6 +16,8 @@ EXAMPLES = (
     "- `loadgen ab -c 1,2,4 -- llama-server -m model.gguf -np 4 -c 32768 --spec-type draft-mtp`\n"
     "- `loadgen ab --candidate 'llama-server -m model.gguf -np 4 --spec-type ngram-mod' -- llama-server -m model.gguf "
     "-np 4 --spec-type draft-mtp`\n"
+    "- `loadgen ab --tune --agents 3 --time-budget 1h -- llama-server -m model.gguf -np 4 -c 32768 --spec-type "
+    "draft-mtp`\n"
     "- `loadgen ab --aa -- llama-server -m model.gguf -np 4 -c 32768`\n"
     "- `loadgen ab --time-budget 30m -- embedded -m model.gguf -np 4 -c 16384 --spec-type ngram-simple`\n\n"
     "Options go before `--`. Each also reads a variable: `LOADGEN_TIME_BUDGET=30m` is `--time-budget 30m`."
@@ -59,6 +62,11 @@ def ab(
             show_default="all",
         ),
     ] = None,
+    tune: Tune = False,
+    tune_n_max: TuneNMax = None,
+    tune_slots: TuneSlots = None,
+    tune_type: TuneType = None,
+    tune_p_min: TunePMin = None,
     *,
     shared: Shared,
 ) -> None:
@@ -66,7 +74,8 @@ def ab(
 
     loadgen removes the speculation and draft arguments for the variant `off` and leaves everything else equal, adds
     what it needs to both (a free port, --metrics, -lv 4), starts them in turn, measures, compares and stops them. With
-    --candidate, every command is compared with `off`, the first one without its speculation.
+    --candidate, every command is compared with `off`, the first one without its speculation. With --tune, draft lengths
+    and other settings are raced at --agents N, and the winner is confirmed.
     """
     commands = [*([command] if command else []), *(_words(text) for text in candidate or [])]
     if not commands and not aa and shared.resume is not None:
@@ -74,6 +83,14 @@ def ab(
         return
     if not commands:
         raise ExperimentError("name a command: loadgen ab -- llama-server -m model.gguf --spec-type …")
+    tuned = TuneOptions(tune_n_max, tune_slots, tune_type, tune_p_min)
+    if tune:
+        if aa or candidate:
+            raise ExperimentError("--tune varies one command: leave --aa and --candidate out")
+        tune_command(commands[0], tuned, shared, server_cpus=server_cpus, defaults=DEFAULTS)
+        return
+    if tuned.given:
+        raise ExperimentError(f"{tuned.given[0]} belongs to --tune: add --tune and --agents N")
     from loadgen.experiment.candidates import on_cpus, twice, variants_from_commands
 
     if aa and len(commands) > 1:

@@ -5,7 +5,8 @@ import sys
 import typer
 
 from loadgen import __version__
-from loadgen.cli import ab, demo, doctor, init, memory, report, rerun, schema, sweep
+from loadgen.cli import ab, compare, demo, doctor, gate, init, memory, report, rerun, schema, sweep, workloads
+from loadgen.cli.bisection import BisectableCommand
 from loadgen.errors import LoadgenError
 
 app = typer.Typer(
@@ -24,6 +25,9 @@ _NO_SEPARATOR = {"allow_interspersed_args": False}
 app.command(name="demo", epilog=demo.EXAMPLES)(demo.demo)
 app.command(name="ab", epilog=ab.EXAMPLES, context_settings=_NO_SEPARATOR)(ab.ab)
 app.command(name="sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
+app.command(name="gate", epilog=gate.EXAMPLES, cls=BisectableCommand, context_settings=_NO_SEPARATOR)(gate.gate)
+app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
+app.add_typer(workloads.app, name="workloads", epilog=workloads.EXAMPLES)
 app.command(name="init", epilog=init.EXAMPLES)(init.init)
 app.command(name="schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)

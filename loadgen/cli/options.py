@@ -4,13 +4,16 @@ import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment import levels
 from loadgen.units import parse_duration_s, parse_size
+
+if TYPE_CHECKING:
+    from loadgen.experiment.slo import Slo
 
 LOAD = "What is run"
 COMPARISON = "What is compared, and how strictly"
@@ -26,6 +29,20 @@ class CheckOutput(StrEnum):
     ON = "on"
     OFF = "off"
     FULL = "full"
+
+
+class History(StrEnum):
+    """Whose answers go back into prompts."""
+
+    RECORDED = "recorded"
+    LIVE = "live"
+
+
+class ContextFull(StrEnum):
+    """What becomes of a workload that doesn't fit."""
+
+    REFUSE = "refuse"
+    FINISH = "finish"
 
 
 class Field(StrEnum):
@@ -61,8 +78,24 @@ WORKLOAD = _option(
     "--workload",
     panel=LOAD,
     metavar="NAME|FILE",
-    help="What the agents do: a built-in name or a YAML file.",
+    help="What the agents do: a built-in name, a YAML file, or recorded sessions (.json, .jsonl, .gz, .zst).",
     show_default="the largest that fits a slot",
+)
+HISTORY = _option(
+    "--history",
+    panel=LOAD,
+    help="Whose answers go back into prompts: the workload's own, or those that the model just gave.",
+    show_default="the workload's; recorded for sessions from a file",
+)
+TOOL_TIME_CAP = _option(
+    "--tool-time-cap", panel=LOAD, metavar="TIME", help="Longest wait for a tool.", show_default="none"
+)
+TIME_SCALE = _option("--time-scale", panel=LOAD, min=0.0, help="Factor on every wait; 0: no waits.")
+CONTEXT_FULL = _option(
+    "--context-full",
+    panel=LOAD,
+    help="Of a workload that doesn't fit a slot's context: refuse it, or finish sessions before the turn that doesn't "
+    "fit and tell the share.",
 )
 TIME_BUDGET = _option(
     "--time-budget", panel=LOAD, metavar="TIME", help="Time for the whole run, such as 90s, 15m or 1h30m."
@@ -83,6 +116,40 @@ REQUEST_RATE = _option(
 )
 MIN_EFFECT = _option(
     "--min-effect", panel=COMPARISON, min=0.001, max=0.99, help="Smallest difference worth acting on (a share)."
+)
+AGENTS = _option(
+    "--agents",
+    panel=COMPARISON,
+    min=1,
+    metavar="N",
+    help="Decide for N agents: what to run, what it gains or loses, what it takes. N is measured too.",
+    show_default="no single answer",
+)
+SLO = _option(
+    "--slo",
+    panel=COMPARISON,
+    metavar="LIMITS",
+    help="What requests and tasks must keep, such as ttft=2s,tpot=80ms,task=10m,attainment=95% (also step-gap, "
+    "request).",
+)
+STOP = _option(
+    "--stop-when-known/--all-rounds",
+    panel=COMPARISON,
+    help="Look at the results after preset rounds, and measure no further what is settled. With --rounds: all rounds.",
+    show_default="stop when known",
+)
+PRECISION = _option(
+    "--precision",
+    panel=COMPARISON,
+    min=0.001,
+    max=0.99,
+    help="A comparison whose interval is this narrow (half its width, a share) is known too.",
+)
+ADD_LEVELS = _option(
+    "--add-levels/--no-add-levels",
+    panel=LOAD,
+    help="Where time allows, also measure both sides of a width at which kernels switch.",
+    show_default="add",
 )
 ALLOW_DIFFERENT = _option(
     "--allow-different",
@@ -148,6 +215,14 @@ MEMORY_MARGIN = _option(
     help="Memory to keep free of the budget: variants that leave less are unsafe.",
     show_default="the larger of 1GiB and 5 %",
 )
+SERVER_LOG = _option(
+    "--server-log",
+    panel=MEMORY,
+    metavar="[NAME=]LOG",
+    help="Log of a server that loadgen does not start, where it prints what its memory is for (-lv 4): a file, "
+    "journal:UNIT or docker:NAME. With several servers, NAME= says whose; repeatable.",
+    show_default="predicted from the model file and the command, where both can be seen",
+)
 OUT = _option("--out", panel=OUTPUT, metavar="DIR", help="Run folder to write.", show_default="runs/TIME-NAME")
 JSON = _option(
     "--json", panel=OUTPUT, help="Print one JSON document (loadgen-summary/1) to stdout; progress to stderr."
@@ -168,6 +243,7 @@ Wait = Annotated[str, WAIT]
 ApiKeyEnv = Annotated[str | None, API_KEY_ENV]
 CaFile = Annotated[Path | None, CA]
 Insecure = Annotated[bool, INSECURE]
+MemorySource = Annotated[str | None, MEMORY_SOURCE]
 Out = Annotated[Path | None, OUT]
 Json = Annotated[bool, JSON]
 
@@ -178,6 +254,16 @@ def parse_levels(text: str) -> tuple[int, ...]:
         return levels.parse_levels(text)
     except ValueError as error:
         raise ExperimentError(f"--concurrency {text}: {error}") from None
+
+
+def parse_objective(text: str) -> "Slo":
+    """The limits in an option's text. Raises `ExperimentError` naming the option."""
+    from loadgen.experiment.slo import parse_slo
+
+    try:
+        return parse_slo(text)
+    except ValueError as error:
+        raise ExperimentError(f"--slo {text}: {error}") from None
 
 
 def parse_body(fields: list[str] | None) -> dict[str, Any]:

@@ -5,16 +5,55 @@ from typing import Annotated
 
 import typer
 
+from loadgen.cli.criteria import (
+    FAIL_ON,
+    JUNIT,
+    check_criteria,
+    check_writable,
+    error_of,
+    judged,
+    parse_criteria,
+    print_judgement,
+    write_junit,
+)
 from loadgen.cli.options import Json
+from loadgen.errors import UsageError
 
-EXAMPLES = "Examples:\n\n- `loadgen report runs/20260101-120000-ab`\n- `loadgen report RUN --json | jq .comparisons`"
+EXAMPLES = (
+    "Examples:\n\n- `loadgen report runs/20260101-120000-ab`\n- `loadgen report RUN --json | jq .comparisons`\n"
+    "- `loadgen report RUN --fail-on 'mtp:speedup@4>=1' --fail-on 'ttft.p95<=2s' --junit criteria.xml`\n\n"
+    "With --fail-on: exit 0 where everything holds, 5 where something fails, 6 where something can't be told."
+)
 
 
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder to read.", show_default=False)],
     as_json: Json = False,
+    fail_on: Annotated[list[str] | None, FAIL_ON] = None,
+    junit: Annotated[Path | None, JUNIT] = None,
 ) -> None:
     """Recompute every figure of a run from its folder, and rewrite its summary.json."""
     from loadgen.cli.execute import recompute, show
 
-    show(recompute(run), as_json=as_json)
+    criteria = parse_criteria(fail_on)
+    if junit is not None and not fail_on:
+        raise UsageError("--junit writes what --fail-on asks, and there is none")
+    check_writable(junit)
+    if not fail_on:
+        show(recompute(run), as_json=as_json)
+        return
+    from loadgen.records.run_folder import read_run
+
+    facts = read_run(run)
+    experiment, planned = facts.manifest.experiment, facts.plan.trials if facts.plan is not None else []
+    # Levels may have been added to those that were asked for.
+    levels = sorted({*experiment.get("levels", ()), *(one.level for one in planned)})
+    check_criteria(criteria, {**experiment, "levels": levels})
+    document = judged(recompute(run), criteria, experiment.get("levels", ()))
+    show(document, as_json=as_json)
+    if not as_json:
+        print_judgement(document)
+    write_junit(junit, document)
+    error = error_of(document, ["loadgen", "sweep", "--resume", str(run)])
+    if error is not None:
+        raise error

@@ -15,9 +15,19 @@ from typing import Annotated, Any, get_args
 import typer
 
 from loadgen.cli import options
-from loadgen.cli.options import CheckOutput, Field, parse_body, parse_levels, seconds, size
+from loadgen.cli.options import (
+    CheckOutput,
+    ContextFull,
+    Field,
+    History,
+    parse_body,
+    parse_levels,
+    parse_objective,
+    seconds,
+    size,
+)
 
-FALLBACKS = {"time_budget": "15m", "seed": "1", "min_effect": "0.05"}
+FALLBACKS = {"time_budget": "15m", "seed": "1", "min_effect": "0.05", "time_scale": "1", "context_full": "refuse"}
 """Defaults as `--help` shows them, where the experiment's are no text; a test holds them equal."""
 
 
@@ -30,6 +40,10 @@ class Shared:
 
     concurrency: Annotated[str | None, options.CONCURRENCY] = None
     workload: Annotated[str | None, options.WORKLOAD] = None
+    history: Annotated[History | None, options.HISTORY] = None
+    tool_time_cap: Annotated[str | None, options.TOOL_TIME_CAP] = None
+    time_scale: Annotated[float | None, options.TIME_SCALE] = None
+    context_full: Annotated[ContextFull | None, options.CONTEXT_FULL] = None
     time_budget: Annotated[str | None, options.TIME_BUDGET] = None
     rounds: Annotated[int | None, options.ROUNDS] = None
     max_tokens: Annotated[int | None, options.MAX_TOKENS] = None
@@ -37,6 +51,11 @@ class Shared:
     seed: Annotated[int | None, options.SEED] = None
     max_request_rate: Annotated[float | None, options.REQUEST_RATE] = None
     min_effect: Annotated[float | None, options.MIN_EFFECT] = None
+    agents: Annotated[int | None, options.AGENTS] = None
+    slo: Annotated[str | None, options.SLO] = None
+    stop_when_known: Annotated[bool | None, options.STOP] = None
+    precision: Annotated[float | None, options.PRECISION] = None
+    add_levels: Annotated[bool | None, options.ADD_LEVELS] = None
     allow_different: Annotated[list[Field] | None, options.ALLOW_DIFFERENT] = None
     check_output: Annotated[CheckOutput | None, options.CHECK_OUTPUT] = None
     drift_check: Annotated[bool | None, options.DRIFT_CHECK] = None
@@ -46,6 +65,7 @@ class Shared:
     memory_source: Annotated[str | None, options.MEMORY_SOURCE] = None
     memory_budget: Annotated[str | None, options.MEMORY_BUDGET] = None
     memory_margin: Annotated[str | None, options.MEMORY_MARGIN] = None
+    server_log: Annotated[list[str] | None, options.SERVER_LOG] = None
     api_key_env: Annotated[str | None, options.API_KEY_ENV] = None
     ca: Annotated[Path | None, options.CA] = None
     insecure: Annotated[bool | None, options.INSECURE] = None
@@ -60,6 +80,10 @@ class Shared:
         found: dict[str, Any] = {
             "levels": parse_levels(self.concurrency) if self.concurrency is not None else None,
             "workload": self.workload,
+            "history": self.history.value if self.history is not None else None,
+            "tool_time_cap_s": seconds("--tool-time-cap", self.tool_time_cap) if self.tool_time_cap else None,
+            "time_scale": self.time_scale,
+            "context_full": self.context_full.value if self.context_full is not None else None,
             "time_budget_s": seconds("--time-budget", self.time_budget) if self.time_budget is not None else None,
             "rounds": self.rounds,
             "max_tokens": self.max_tokens,
@@ -67,6 +91,11 @@ class Shared:
             "seed": self.seed,
             "max_request_rate": self.max_request_rate,
             "min_effect": self.min_effect,
+            "agents": self.agents,
+            "slo": parse_objective(self.slo) if self.slo is not None else None,
+            "stop_when_known": self.stop_when_known,
+            "precision": self.precision,
+            "add_levels": self.add_levels,
             "allow_different": tuple(field.value for field in self.allow_different) if self.allow_different else None,
             "check_output": self.check_output.value if self.check_output is not None else None,
             "drift_check": self.drift_check,
