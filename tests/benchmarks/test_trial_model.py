@@ -4,8 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.timing_model import OFF, ON
-from benchmarks.trial_model import Setting, Work, as_run, make_work, play_trial, tasks_per_hour
+from benchmarks.agents import Setting
+from benchmarks.long_run import tasks_per_hour, true_speedup
+from benchmarks.timing_model import OFF, ON, Speed
+from benchmarks.trial_model import as_run, play_trial
+from benchmarks.work import Work, make_even_work, make_work
 from loadgen.analysis.summary import summarise
 from loadgen.analysis.trial import Trial
 from loadgen.analysis.validity import reasons
@@ -137,20 +140,39 @@ def test_twice_the_noise_takes_twice_the_time_on_the_server() -> None:
     assert plain.segment_s < slow.segment_s < 2.1 * plain.segment_s
 
 
+def test_agents_with_even_work_end_their_turns_at_the_same_instant() -> None:
+    """No waits, no prefill and answers all alike: three agents are in lockstep from the first to the last turn."""
+    work, speed = make_even_work(), Speed(prefill_s_per_token=0.0)
+    starts = start_turns(work.depths, seed=5, level=3, rounds=2)[0]
+    trial = play_trial(
+        Setting(work=work, speed=speed, seed=5, variant="off", round=1, level=3, slots=4, turns=8, starts=starts)
+    )
+    first, second, third = ([r.end_ns for r in trial.measured if r.agent == agent] for agent in range(3))
+    assert first == second == third
+
+
 def test_the_truth_counts_completed_sessions() -> None:
     """Sessions of 2 turns of 1 s each: 1800 an hour for one agent, 3600 for two that don't hinder each other."""
-    work = Work(depths=[[100, 200]], outputs=[[10, 10]], waits=[[0.0, 0.0]])
-    speed = type(OFF)(base_s=0.1, per_sequence_s=0.0, prefill_s_per_token=0.0, prefill_slowdown=1.0)
-    assert tasks_per_hour(work, speed, seed=1, level=1, slots=2, turns=20_000) == pytest.approx(1800, rel=0.02)
-    assert tasks_per_hour(work, speed, seed=1, level=2, slots=2, turns=20_000) == pytest.approx(3600, rel=0.02)
+    work = Work(depths=[[100, 200]], outputs=[[10, 10]], waits=[[0.0, 0.0]], length_spread=0.0)
+    speed = Speed(base_s=0.1, per_token_s=0.0, prefill_s_per_token=0.0, prefill_slowdown=1.0)
+    assert tasks_per_hour(work, speed, seed=1, level=1, slots=2, turns=2000) == pytest.approx(1800, rel=0.002)
+    assert tasks_per_hour(work, speed, seed=1, level=2, slots=2, turns=2000) == pytest.approx(3600, rel=0.002)
+
+
+def test_a_session_with_a_failed_turn_is_no_completed_one() -> None:
+    """Of sessions of 2 turns, 4 in 5 turns ending well, 16 in 25 get to their end."""
+    work = Work(depths=[[100, 200]], outputs=[[10, 10]], waits=[[0.0, 0.0]], length_spread=0.0)
+    speed = Speed(base_s=0.0001, per_token_s=0.0, prefill_s_per_token=0.0)
+    turns = 20_000
+    rate = tasks_per_hour(work, speed, seed=1, level=1, slots=1, turns=turns, failing=0.2)
+    # Nearly all of the time is back-off: 0.5 s after a failure, doubled after each further one in a row, 10 s at most.
+    backoff = sum(0.8 * 0.2 ** (i + 1) * min(0.5 * 2**i, 10.0) for i in range(20))
+    tasks_a_turn = 0.64 / 1.8
+    assert rate == pytest.approx(3600 * tasks_a_turn / (backoff + 0.001), rel=0.05)
 
 
 def test_speculation_of_the_model_pays_alone_and_costs_in_company() -> None:
     """The two speeds cross between 1 and 8 agents, so that both signs are covered."""
-    ratio = {
-        level: tasks_per_hour(_WORK, ON, seed=1, level=level, slots=8, turns=4000)
-        / tasks_per_hour(_WORK, OFF, seed=1, level=level, slots=8, turns=4000)
-        for level in (1, 8)
-    }
+    ratio = {level: true_speedup(_WORK, (ON, OFF), seed=1, level=level, slots=8, turns=4000)[0] for level in (1, 8)}
     assert ratio[1] > 1.2
     assert ratio[8] < 0.95
