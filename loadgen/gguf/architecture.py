@@ -11,6 +11,7 @@ from functools import cached_property
 
 from loadgen.errors import GgufError
 from loadgen.gguf.architecture_names import KNOWN, OTHER_CACHES
+from loadgen.gguf.layer_widths import DEFAULT_KDA_CONVOLUTION, LayerWidths, layer_widths
 from loadgen.gguf.model_file import ModelFile
 from loadgen.gguf.sliding_window import SlidingWindow, sliding_window
 
@@ -32,7 +33,6 @@ _BOTH = frozenset({"falcon-h1"})
 _STATE_BYTES = 4
 """Recurrent state is f32 whatever the cache types (`llama_model::create_memory`)."""
 _DEFAULT_TOKEN_SHIFT = 2
-_DEFAULT_KDA_CONVOLUTION = 4
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ class Architecture:
     embedding: int
     heads: int
     """Attention heads of the first layer."""
-    widest: int
-    """Elements a token of the widest thing that a layer computes, for the estimate of the compute buffer."""
+    widths: LayerWidths
     vocabulary: int
     trained_context: int
     weight_bytes: int | None
@@ -80,11 +79,6 @@ class Architecture:
     def state_bytes(self) -> int:
         """Recurrent state of one slot and one row, over all layers."""
         return self.recurrent_layers * self.state_elements * _STATE_BYTES
-
-    @property
-    def layer_state_bytes(self) -> int:
-        """The same of one layer."""
-        return self.state_elements * _STATE_BYTES if self.recurrent_layers else 0
 
     @property
     def is_known(self) -> bool:
@@ -126,7 +120,7 @@ def read_architecture(model: ModelFile) -> Architecture:
         state_elements=_state_elements(model, name, width),
         embedding=width,
         heads=_by_layer(model, f"{name}.attention.head_count", 0) or 0,
-        widest=_widest(model, name),
+        widths=layer_widths(model, name, _query_width(model, name)),
         vocabulary=_vocabulary(model, name),
         trained_context=model.number(f"{name}.context_length") or 0,
         weight_bytes=_weights(model, main, draft=False),
@@ -197,28 +191,16 @@ def _state_elements(model: ModelFile, name: str, width: int) -> int:
     delta = model.number(f"{name}.kda.head_dim")
     if delta:
         heads = _by_layer(model, f"{name}.attention.head_count", 0) or 0
-        return heads * delta * (3 * ((convolution or _DEFAULT_KDA_CONVOLUTION) - 1) + delta)
+        return heads * delta * (3 * ((convolution or DEFAULT_KDA_CONVOLUTION) - 1) + delta)
     inner = model.number(f"{name}.ssm.inner_size") or 0
     state = model.number(f"{name}.ssm.state_size") or 0
     groups = model.number(f"{name}.ssm.group_count") or 0
     return max(0, convolution - 1) * (inner + 2 * groups * state) + state * inner
 
 
-def _widest(model: ModelFile, name: str) -> int:
-    """Of the feed-forward part gate, up and their product, of all experts that a token is given to."""
-    dense = max(model.numbers(f"{name}.feed_forward_length") or (model.number(f"{name}.feed_forward_length") or 0,))
-    experts = (model.number(f"{name}.expert_used_count") or 0) * (
-        model.number(f"{name}.expert_feed_forward_length") or 0
-    )
-    return max(3 * max(dense, experts), _recurrent_width(model, name))
-
-
-def _recurrent_width(model: ModelFile, name: str) -> int:
-    """Of a recurrent layer: what its convolution runs over, and its input and output."""
-    inner = model.number(f"{name}.ssm.inner_size") or 0
-    groups = (model.number(f"{name}.ssm.group_count") or 0) * (model.number(f"{name}.ssm.state_size") or 0)
-    delta = (model.number(f"{name}.kda.head_dim") or 0) * (_by_layer(model, f"{name}.attention.head_count", 0) or 0)
-    return max(3 * inner + 2 * groups, 5 * delta)
+def _query_width(model: ModelFile, name: str) -> int:
+    heads = _by_layer(model, f"{name}.attention.head_count", 0) or 0
+    return heads * _head_widths(model, name, 0, sliding=False)[0]
 
 
 def _vocabulary(model: ModelFile, name: str) -> int:
