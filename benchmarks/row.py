@@ -40,14 +40,17 @@ class Row:
 def clustered_mean(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
     """Mean and its standard error where values of one group are not independent (Cameron & Miller 2015, section II).
 
-    Sweeps that redraw the noise of one played run share that run.
+    Sweeps that redraw the noise of one played run share that run. A single group tells nothing of others: its values
+    then count one by one.
     """
+    if len(set(groups)) == 1:
+        groups = range(len(values))
     mean = fmean(values)
     sums: dict[Hashable, float] = {}
     for value, group in zip(values, groups, strict=True):
         sums[group] = sums.get(group, 0.0) + value - mean
     count = len(sums)
-    correction = count / (count - 1) if count > 1 else 1.0
+    correction = count / (count - 1)
     return mean, math.sqrt(correction * sum(total**2 for total in sums.values())) / len(values)
 
 

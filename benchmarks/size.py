@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class Size:
     """Counts for one table."""
 
+    sessions: int
+    """Of the pool: the long run behind a truth plays each of them with every agent."""
     sweeps: int
     """Whole sweeps a row."""
     library: int
@@ -20,5 +22,21 @@ class Size:
     """Standard errors by which the bounds are widened."""
 
 
-FULL = Size(sweeps=2000, library=120, truth_turns=100_000, bias_runs=2000, bias_truth_turns=1_000_000, slack=0)
-QUICK = Size(sweeps=30, library=2, truth_turns=2000, bias_runs=6, bias_truth_turns=8000, slack=4)
+FULL = Size(
+    sessions=60,
+    sweeps=2000,
+    library=120,
+    truth_turns=100_000,
+    bias_runs=2000,
+    bias_truth_turns=1_000_000,
+    slack=0,
+)
+QUICK = Size(
+    sessions=2,
+    sweeps=20,
+    library=1,
+    truth_turns=1000,
+    bias_runs=4,
+    bias_truth_turns=8000,
+    slack=5,
+)

@@ -122,8 +122,8 @@ def _tally(
     """(accepted, drafted) tokens of the ok requests by group and round."""
     out: dict[_Group, dict[int, Counts]] = {}
     for trial in trials:
-        for request, metrics in trial.ok:
-            name, counts = group(request, metrics), drafts(metrics)
+        for metrics in trial.answers:
+            name, counts = group(metrics.request, metrics), drafts(metrics)
             if name is None or counts is None:
                 continue
             rounds = out.setdefault(name, {})

@@ -119,7 +119,7 @@ def _reset(trials: Sequence[Trial]) -> str | None:
 
 def _failed(trials: Sequence[Trial]) -> str | None:
     """Failing turns bias the estimator of tasks/hour: by the failures that a trial happened to have, and by depth."""
-    failed = sum(request.outcome.failed for trial in trials for request in trial.measured)
+    failed = sum(trial.failed for trial in trials)
     if failed == 0:
         return None
     total = sum(len(trial.measured) for trial in trials)

@@ -2,7 +2,8 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from loadgen.analysis import counters
@@ -44,7 +45,7 @@ def cell(trials: Sequence[Trial], *, off: bool = False) -> dict[str, Any]:
 
 def outcomes(trials: Sequence[Trial]) -> dict[str, int]:
     """How many requests of the segments ended in which way, in the order of the outcomes' names in the glossary."""
-    counts = Counter(request.outcome for trial in trials for request in trial.measured)
+    counts = Counter([request.outcome for trial in trials for request in trial.measured])
     return {outcome.value: counts[outcome] for outcome in Outcome if counts[outcome]}
 
 
@@ -105,17 +106,44 @@ class _Ratios:
 def _latencies(trials: Sequence[Trial]) -> dict[str, Any]:
     metrics = [m for trial in trials for m in trial.answers]
     series: dict[str, list[float]] = {
-        "ttft_s": [ns_to_s(ns) for m in metrics if (ns := m.ttft_ns) is not None],
-        "ttfa_s": [ns_to_s(ns) for m in metrics if (ns := m.ttfa_ns) is not None],
-        "e2e_s": [ns_to_s(ns) for m in metrics if (ns := m.e2e_ns) is not None],
         "tpot_s": [m.tpot_s for m in metrics if m.tpot_s is not None],
-        "tpot_server_s": [m.tpot_server_s for m in metrics if m.tpot_server_s is not None],
+        "tpot_server_s": [s for m in metrics if (s := m.tpot_server_s) is not None],
         "task_s": [seconds for trial in trials for seconds in trial.task_s],
-        "queue_wait_s": [ns_to_s(ns) for m in metrics if (ns := m.queue_wait_ns) is not None],
-        "prefill_s": [ns_to_s(ns) for m in metrics if (ns := m.prefill_ns) is not None],
     }
-    found = {name: quantiles(values) for name, values in series.items()} | {"step_gap_s": _step_gaps(trials)}
-    return {name: {key: estimate.as_json() for key, estimate in each.items()} for name, each in found.items()}
+    series_ns: dict[str, list[int]] = {
+        "ttft_s": [ns for m in metrics if (ns := m.ttft_ns) is not None],
+        "ttfa_s": [ns for m in metrics if (ns := m.ttfa_ns) is not None],
+        "e2e_s": [ns for m in metrics if (ns := m.e2e_ns) is not None],
+        "queue_wait_s": [ns for m in metrics if (ns := m.queue_wait_ns) is not None],
+        "prefill_s": [ns for m in metrics if (ns := m.prefill_ns) is not None],
+    }
+    found = {name: quantiles(values) for name, values in series.items()}
+    found |= {name: _in_seconds(quantiles(values)) for name, values in series_ns.items()}
+    found["step_gap_s"] = _step_gaps(trials)
+    order = (
+        "ttft_s",
+        "ttfa_s",
+        "e2e_s",
+        "tpot_s",
+        "tpot_server_s",
+        "task_s",
+        "queue_wait_s",
+        "prefill_s",
+        "step_gap_s",
+    )
+    return {name: {key: estimate.as_json() for key, estimate in found[name].items()} for name in order}
+
+
+def _in_seconds(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Quantiles of nanoseconds in seconds: a few divisions instead of one for each of very many requests."""
+
+    def seconds(ns: float | None) -> float | None:
+        return None if ns is None else ns_to_s(ns)
+
+    return {
+        key: replace(one, value=seconds(one.value), low=seconds(one.low), high=seconds(one.high))
+        for key, one in found.items()
+    }
 
 
 def _step_gaps(trials: Sequence[Trial]) -> dict[str, Estimate]:

@@ -76,8 +76,7 @@ def failures_warning(trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def _failed(trials: Sequence[Trial]) -> tuple[int, int]:
-    requests = [request for trial in trials for request in trial.measured]
-    return sum(request.outcome.failed for request in requests), len(requests)
+    return sum(trial.failed for trial in trials), sum(len(trial.measured) for trial in trials)
 
 
 def _by_agent(trial: Trial) -> tuple[dict[int, float], dict[int, int]]:

@@ -100,13 +100,14 @@ def _seconds(trials: Sequence[Trial]) -> float | None:
     total = 0.0
     for trial in trials:
         again = trial.redone[0]
+        if not again:
+            continue
         told = [request for request, metrics in trial.ok if metrics.prefill_tokens_per_s is not None]
-        if again and not told:
+        if not told:
             return None
-        if again:
-            spent = sum(timing(request.timings, "prompt_ms") or 0.0 for request in told)
-            read = sum(timing(request.timings, "prompt_n") or 0.0 for request in told)
-            total += again * ms_to_s(spent / read)
+        spent = sum(timing(request.timings, "prompt_ms") or 0.0 for request in told)
+        read = sum(timing(request.timings, "prompt_n") or 0.0 for request in told)
+        total += again * ms_to_s(spent / read)
     return total
 
 

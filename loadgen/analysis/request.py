@@ -161,7 +161,7 @@ def measure(request: RequestRecord, *, headers_tell_slot: bool = False) -> Reque
 def timing(timings: Told, name: str) -> float | None:
     """A number of the server's `timings`; null where it is absent or no number that can be meant."""
     value = _told(timings, name)
-    return None if value is None else float(value)
+    return value if type(value) is float or value is None else float(value)
 
 
 def _told(timings: Told, name: str) -> int | float | None:

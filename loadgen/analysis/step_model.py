@@ -112,23 +112,45 @@ def step_times(valid: Cells, baseline: str, *, off: Collection[str]) -> list[dic
     ]
 
 
-def _work(trials: Sequence[Trial]) -> Work | None:
-    ok = [pair for trial in trials for pair in trial.ok]
-    if any(request.session != request.root for trial in trials for request in trial.measured):
-        return None
+@dataclass(frozen=True)
+class _Decoded:
+    """What the server tells of one trial's decoding: of `told` of its `turns`."""
+
+    turns: int
+    told: int
+    decode_s: float
+    steps: int
+    accepted: int
+    waited_ns: int
+    sub_agents: bool
+
+
+def _decoded(trial: Trial) -> _Decoded:
     told = []
-    for request, metrics in ok:
-        predicted_ms = timing(request.timings, "predicted_ms")
+    for metrics in trial.answers:
+        predicted_ms = timing(metrics.request.timings, "predicted_ms")
         if predicted_ms is not None and predicted_ms >= 0 and metrics.decode_steps is not None:
             told.append((ms_to_s(predicted_ms), metrics.decode_steps, metrics.accepted or 0))
-    agent_s = sum(trial.segment_s for trial in trials)
-    decode_s = sum(seconds for seconds, _, _ in told)
-    if not told or len(told) < _MIN_TOLD * len(ok) or decode_s > agent_s:
+    return _Decoded(
+        turns=len(trial.answers),
+        told=len(told),
+        decode_s=sum(seconds for seconds, _, _ in told),
+        steps=sum(steps for _, steps, _ in told),
+        accepted=sum(accepted for _, _, accepted in told),
+        waited_ns=sum(request.scheduled_ns - request.ready_ns for request in trial.measured),
+        sub_agents=any(request.session != request.root for request in trial.measured),
+    )
+
+
+def _work(trials: Sequence[Trial]) -> Work | None:
+    parts = [trial.once(_decoded) for trial in trials]
+    turns, told = sum(part.turns for part in parts), sum(part.told for part in parts)
+    agent_s, decode_s = sum(trial.segment_s for trial in trials), sum(part.decode_s for part in parts)
+    if any(part.sub_agents for part in parts) or not told or told < _MIN_TOLD * turns or decode_s > agent_s:
         return None
-    steps = sum(steps for _, steps, _ in told)
-    waited_s = ns_to_s(sum(request.scheduled_ns - request.ready_ns for trial in trials for request in trial.measured))
-    tokens = steps + sum(accepted for _, _, accepted in told)
-    return Work(agent_s, len(ok), decode_s, steps, tokens, waited_s)
+    steps = sum(part.steps for part in parts)
+    tokens = steps + sum(part.accepted for part in parts)
+    return Work(agent_s, turns, decode_s, steps, tokens, ns_to_s(sum(part.waited_ns for part in parts)))
 
 
 def _estimates(rounds: Sequence[Work]) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+from typing import TypeVar
 
 from loadgen.analysis.request import RequestMetrics, cached_of, depth_of, measure
 from loadgen.analysis.step_gaps import sorted_s, step_gaps_us
 from loadgen.records.model import Outcome, Phase, RequestRecord, TokenEvent, TrialRecord
 from loadgen.records.run import Run
-from loadgen.units import ns_to_s, per_hour, us_to_ns
+from loadgen.units import ns_to_s, per_hour
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +32,11 @@ class Trial:
     def measured(self) -> list[RequestRecord]:
         """The requests of the segments, whatever their outcome."""
         return [request for request in self.requests if request.phase is Phase.SEGMENT]
+
+    @cached_property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return sum([request.outcome.failed for request in self.measured])
 
     @cached_property
     def answers(self) -> list[RequestMetrics]:
@@ -88,16 +96,20 @@ class Trial:
         """All step gaps of the ok requests, in seconds, ascending."""
         return sorted_s(self.step_gaps_us)
 
-    @cached_property
+    @property
     def median_gap_s(self) -> float | None:
         """The step gap of rank ⌈n/2⌉; null without any."""
-        gaps = self.step_gaps_s
-        return gaps[(len(gaps) + 1) // 2 - 1] if gaps else None
+        return self._median_and_longest[0]
 
-    @cached_property
+    @property
     def longest_gap_s(self) -> float | None:
         """The longest step gap; null without any."""
-        return ns_to_s(us_to_ns(max(self.step_gaps_us))) if self.step_gaps_us else None
+        return self._median_and_longest[1]
+
+    @cached_property
+    def _median_and_longest(self) -> tuple[float, float] | tuple[None, None]:
+        gaps = self.step_gaps_s
+        return (gaps[(len(gaps) + 1) // 2 - 1], gaps[-1]) if gaps else (None, None)
 
     @cached_property
     def median_ttft_s(self) -> float | None:
@@ -183,6 +195,14 @@ class Trial:
             _covered_ns(spans[segment.agent], segment.start_ns, segment.end_ns) for segment in self.record.segments
         )
         return covered / total
+
+    def once(self, work: Callable[["Trial"], _Found]) -> _Found:
+        """What a function says of this trial, worked out the first time that somebody asks."""
+        kept = self.__dict__.setdefault("_kept", {})
+        if work not in kept:
+            kept[work] = work(self)
+        found: _Found = kept[work]
+        return found
 
     def _rate(self, count: float) -> float | None:
         return per_hour(self.record.level * count, self.segment_s) if self.segment_s > 0 else None

@@ -127,7 +127,7 @@ def too_many_failures(failed: int, attempted: int) -> bool:
 
 
 def _fails(trial: Trial) -> bool:
-    return too_many_failures(sum(request.outcome.failed for request in trial.measured), len(trial.measured))
+    return too_many_failures(trial.failed, len(trial.measured))
 
 
 def _contaminated(trial: Trial) -> bool:

@@ -21,6 +21,8 @@ from loadgen.experiment.model import (
     Variant,
 )
 from loadgen.experiment.schedule import MIN_ROUNDS, MIN_WARMUP_S, PREFERRED_ROUNDS, Block, blocks
+from loadgen.replay.watched import watched
+from loadgen.telemetry.preview import named
 
 ILLUSTRATED_ROUNDS = 2
 
@@ -37,6 +39,8 @@ def describe(experiment: Experiment, *, as_json: bool) -> None:
         console.print(f"variant {variant.name}{mark}: {_how(variant)}", markup=False)
     console.print(f"concurrency: {', '.join(map(str, experiment.levels))}")
     console.print(f"workload: {experiment.workload or 'the largest built-in one that fits a slot of the server'}")
+    for line in _memory(experiment):
+        console.print(line, markup=False)
     console.print(f"output check: {_check(experiment)}")
     for line in [*_length(experiment), *_looks(experiment), *_added(experiment)]:
         console.print(line)
@@ -71,6 +75,17 @@ def _how(variant: Variant) -> str:
             return f"{variant.url} with the request fields {', '.join(variant.body)}"
         case _:
             return variant.url
+
+
+def _memory(experiment: Experiment) -> list[str]:
+    """Where memory and power of each variant would be read."""
+    lines = []
+    for variant in experiment.variants:
+        has_process = not isinstance(variant, RouterVariant | ModelVariant)
+        names = named(experiment.memory_source, watched(variant), has_process=has_process)
+        where = ", ".join(names) or "not seen; name a source with --memory-source"
+        lines.append(f"memory and power of {variant.name}: {where}")
+    return lines
 
 
 def _check(experiment: Experiment) -> str:

@@ -29,6 +29,7 @@ def test_the_error_of_a_mean_knows_that_a_group_shares_its_run() -> None:
     values = [0.0, 0.0, 1.0, 1.0]
     assert clustered_mean(values, [1, 1, 2, 2]) == pytest.approx((0.5, 0.5))
     assert clustered_mean(values, [1, 2, 3, 4]) == pytest.approx((0.5, math.sqrt(1 / 12)))
+    assert clustered_mean(values, [1, 1, 1, 1]) == clustered_mean(values, [1, 2, 3, 4])
 
 
 def test_the_median_has_an_error_by_rank_and_infinity_is_a_value() -> None:

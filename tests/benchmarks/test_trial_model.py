@@ -15,7 +15,7 @@ from loadgen.analysis.validity import reasons
 from loadgen.records.model import Outcome, Phase
 from loadgen.workload.draws import start_turns
 
-_WORK = make_work(3, sessions=10)
+_WORK = make_work(3, sessions=6)
 
 
 def _trial(*, variant: str = "off", level: int = 3, turns: int = 8, failing: float = 0.0, factor: float = 1.0) -> Trial:

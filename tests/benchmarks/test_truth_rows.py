@@ -16,8 +16,8 @@ from benchmarks.timing_model import OFF, Speed
 from benchmarks.tuning_rows import tuned, tuning_row
 from benchmarks.work import make_work
 
-_WORK = make_work(1, sessions=10)
-_SIZE = Size(sweeps=20, library=1, truth_turns=2000, bias_runs=3, bias_truth_turns=4000, slack=0)
+_WORK = make_work(1, sessions=4)
+_SIZE = Size(sessions=4, sweeps=20, library=1, truth_turns=2000, bias_runs=3, bias_truth_turns=4000, slack=0)
 _FASTER = OFF.slowed(0.5)
 _FALLING = Speed(base_s=0.005, per_token_s=0.008)
 """Faster than `OFF` alone, slower for eight."""
