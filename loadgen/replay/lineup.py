@@ -1,6 +1,7 @@
 """The servers of a run: brought up when their turn comes, kept where they run anyway, restarted once when they die."""
 
 import asyncio
+import time
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TypeVar
@@ -8,6 +9,7 @@ from typing import TypeVar
 from loadgen.errors import RunInterruptedError, TargetError
 from loadgen.experiment.arrangement import stays_open
 from loadgen.experiment.model import Experiment, LaunchVariant, SwitchVariant, Variant
+from loadgen.records.manifest import JournalEntry
 from loadgen.records.model import ServerStart
 from loadgen.records.run_folder import RunWriter
 from loadgen.replay.observer import Observer
@@ -83,14 +85,17 @@ class Lineup:
         if not stays_open(self.variant(name), self._experiment):
             await self._close(name)
 
-    async def idle(self, target: Target, *, round_: int) -> Target | None:
-        """The target without anybody's request on it; null where it stays busy.
+    async def idle(self, target: Target, *, trial: str, round_: int) -> Target | None:
+        """The target up and without anybody's request on it, before a trial; null where it can't be had.
 
-        A request that was given up may still be computed. A server of ours is then started anew; one that ran already
-        is waited for, as long as a request may take.
+        A server that died since the last trial is a death like any other. A request that was given up may still be
+        computed: a server of ours is then started anew; one that ran already is waited for, as long as a request may
+        take.
         """
-        if await target.control.wait_idle(IDLE_S):
+        if await target.control.wait_idle(IDLE_S) and target.alive():
             return target
+        if not await target.is_up():
+            return await self.revive(target, when=f"before {trial}", round_=round_)
         name = target.variant.name
         if isinstance(target.variant, LaunchVariant):
             await self._close(name)
@@ -101,9 +106,10 @@ class Lineup:
         self._lost[name] = "its server stays busy with requests that aren't ours"
         return None
 
-    async def revive(self, target: Target, *, round_: int) -> Target | None:
-        """Bring a dead server up again; null when it has died too often or doesn't come up."""
+    async def revive(self, target: Target, *, when: str, round_: int) -> Target | None:
+        """Say that a server died and bring it up again; null when it has died too often or doesn't come up."""
         name = target.variant.name
+        self._report_death(target, when)
         await self._close(name)
         self._deaths[name] = self._deaths.get(name, 0) + 1
         if self._deaths[name] >= MAX_DEATHS:
@@ -114,6 +120,13 @@ class Lineup:
         except TargetError as error:
             self._lost[name] = f"its server died and does not come up again: {error}"
             return None
+
+    def _report_death(self, target: Target, when: str) -> None:
+        tail = target.log_tail(8)
+        said = f"; its log ends with:\n{tail}" if tail else ""
+        detail = f"the server of {target.variant.name} died {when}{said}"
+        self._writer.journal(JournalEntry(at_ns=time.monotonic_ns(), what="server_lost", detail=detail))
+        self._observer.note(detail)
 
     def why_lost(self, name: str) -> str:
         """Why the server of a variant can't be had any more."""

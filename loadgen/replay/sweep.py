@@ -270,7 +270,8 @@ class Sweep:
         try:
             target: Target | None = await self._open(name, round_=round_)
             for planned in trials:
-                target = await self._lineup.idle(target, round_=round_) if target is not None else None
+                if target is not None:
+                    target = await self._lineup.idle(target, trial=planned.trial, round_=round_)
                 if target is None:
                     break
                 record = await self._trials.play(target, planned, plan)
@@ -279,8 +280,7 @@ class Sweep:
                 if self._roll.is_silent(record):
                     return self._roll.give_up("gave_up", name, record.aborted or "no answer")
                 if record.server_alive is False:
-                    self._report_death(record, target)
-                    target = await self._lineup.revive(target, round_=round_)
+                    target = await self._lineup.revive(target, when=f"during {record.trial}", round_=round_)
         except VariantError:
             raise
         except TargetError as error:
@@ -290,13 +290,6 @@ class Sweep:
         if target is None:
             return self._roll.give_up("server_died", name, self._lineup.why_lost(name))
         return None
-
-    def _report_death(self, record: TrialRecord, target: Target) -> None:
-        tail = target.log_tail(8)
-        said = f"; its log ends with:\n{tail}" if tail else ""
-        detail = f"the server of {record.variant} died during {record.trial}{said}"
-        self._say("server_lost", detail)
-        self._observer.note(detail)
 
     def _say(self, what: str, detail: str | None = None, look: Look | None = None) -> None:
         self._writer.journal(JournalEntry(at_ns=time.monotonic_ns(), what=what, detail=detail, look=look))

@@ -85,6 +85,10 @@ class Target:
         """Whether our server's process is there; a server that ran already is taken to be."""
         return self.server is None or self.server.alive()
 
+    async def is_up(self) -> bool:
+        """Whether something answers at its address, and our process is there where it is ours."""
+        return self.alive() and await self.control.health() is not Health.ABSENT
+
     def log_tail(self, lines: int) -> str:
         """The last lines of our server's log, or of the command that brought it up."""
         return "\n".join(tail(self._log_path, lines)) if self._log_path is not None else ""

@@ -177,6 +177,14 @@ def long_run(folder: Path, command: list[str]) -> list[str]:
     ]
 
 
+def wait_for_a_request_of_the_next_trial(folder: Path) -> None:
+    """Until the trial behind the last one on record has begun: its first request is written down."""
+    while True:
+        run = read_run(folder)
+        if run.requests and run.trials and run.requests[-1].trial not in {one.trial for one in run.trials}:
+            return
+
+
 def test_a_server_that_dies_once_is_started_again(
     tmp_path: Path, command: list[str], running: Callable[..., Running]
 ) -> None:
@@ -184,6 +192,7 @@ def test_a_server_that_dies_once_is_started_again(
     options = ["--workload", "demo", "-c", "1,2", "--rounds", "2", "--time-budget", "1s"]
     run = running("ab", *options, "--out", str(tmp_path / "run"), *command)
     run.until("1/9")
+    wait_for_a_request_of_the_next_trial(tmp_path / "run")
     run.server().send_signal(signal.SIGKILL)
     run.until("died during")
     run.until("3/9")
@@ -208,7 +217,7 @@ def test_a_variant_whose_server_keeps_dying_is_given_up(
     run = running(*long_run(tmp_path / "run", command))
     run.until("1/81")
     run.server().send_signal(signal.SIGKILL)
-    run.until("died during")
+    run.until("the server of off died")
     run.until("round 1: mtp")
     while not (found := [one for one in read_run(tmp_path / "run").starts if one.variant == "off" and one.round > 1]):
         run.until("round")

@@ -150,9 +150,9 @@ async def test_a_server_that_stays_busy_is_not_measured(tmp_path: Path) -> None:
         lineup = Lineup(asked, writer, Silent(), asyncio.Event())
         try:
             target = await lineup.open("off", round_=1)
-            assert await lineup.idle(target, round_=1) is target
+            assert await lineup.idle(target, trial="t-1", round_=1) is target
             server.answers["/metrics"] = "llamacpp:requests_processing 1\n"
-            assert await lineup.idle(target, round_=1) is None
+            assert await lineup.idle(target, trial="t-1", round_=1) is None
             assert lineup.why_lost("off") == "its server stays busy with requests that aren't ours"
         finally:
             await lineup.close()

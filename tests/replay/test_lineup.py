@@ -1,0 +1,62 @@
+"""The servers of a run, and what becomes of one that dies."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from loadgen.experiment.model import Experiment
+from loadgen.gguf.tiny import write_tiny_model
+from loadgen.records.run_folder import RunWriter, read_run
+from loadgen.replay.lineup import Lineup
+from loadgen.servers.target import Target
+
+
+class Silent:
+    """An observer that keeps notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: self.notes.append(args[0]) if name == "note" else None
+
+
+def kill(target: Target) -> None:
+    """End a server's process, and wait until it is gone."""
+    assert target.pid is not None
+    process = psutil.Process(target.pid)
+    process.kill()
+    psutil.wait_procs([process], timeout=30)
+
+
+async def test_a_server_that_dies_between_two_trials_is_a_death_like_any_other(tmp_path: Path) -> None:
+    """It is written down and started again once; the second death loses the variant."""
+    model = write_tiny_model(tmp_path / "small.gguf")
+    args = ["-m", str(model), "-np", "1", "-c", "512", "-t", "1", "--poll", "0"]
+    asked = Experiment.model_validate(
+        {"variants": [{"kind": "embedded", "name": "off", "args": args}], "baseline": "off", "workload": "demo"}
+    )
+    writer, observer = RunWriter(tmp_path / "run"), Silent()
+    lineup = Lineup(asked, writer, observer, asyncio.Event())
+    try:
+        first = await lineup.open("off", round_=1)
+        kill(first)
+        second = await lineup.idle(first, trial="t-1", round_=1)
+        assert second is not None
+        assert second is not first
+        assert await second.is_up()
+        kill(second)
+        assert await lineup.idle(second, trial="t-2", round_=1) is None
+        assert lineup.why_lost("off") == "its server died more than once"
+    finally:
+        await lineup.close()
+        writer.close()
+    run = read_run(tmp_path / "run")
+    assert [one.variant for one in run.starts] == ["off", "off"]
+    lost = [one.detail for one in run.journal if one.what == "server_lost"]
+    assert [detail.partition(";")[0] for detail in lost if detail is not None] == [
+        "the server of off died before t-1",
+        "the server of off died before t-2",
+    ]
