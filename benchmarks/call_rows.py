@@ -5,7 +5,7 @@ import random
 from benchmarks.library import Library
 from benchmarks.noise import Noise
 from benchmarks.row import Row, clustered_mean
-from loadgen.analysis.comparison import Call
+from loadgen.analysis.estimators.comparison import Call
 
 _CALLED = (Call.PAYS, Call.COSTS)
 

@@ -12,7 +12,7 @@ from benchmarks.noise import Noise
 from benchmarks.row import Row, clustered_mean, median_with_error
 from benchmarks.timing_model import Speed
 from benchmarks.work import Work
-from loadgen.analysis.crossover import crossover
+from loadgen.analysis.estimators.crossover import crossover
 
 
 def true_crossover(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from benchmarks.library import Library
 from benchmarks.noise import Noise
 from benchmarks.row import Row, clustered_mean
-from loadgen.analysis.comparison import Comparison
+from loadgen.analysis.estimators.comparison import Comparison
 
 
 def coverage_row(library: Library, noise: Noise, truths: Mapping[int, float], *, sweeps: int, seed: int) -> Row:

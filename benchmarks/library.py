@@ -13,8 +13,8 @@ from benchmarks.noise import Noise
 from benchmarks.timing_model import Speed
 from benchmarks.trial_model import play_trial
 from benchmarks.work import Work
-from loadgen.analysis.comparison import Comparison, compare, log_ratios
-from loadgen.analysis.trial import Trial
+from loadgen.analysis.estimators.comparison import Comparison, compare, log_ratios
+from loadgen.analysis.measured.trial import Trial
 from loadgen.experiment.schedule import TARGET_TURNS, TARGET_TURNS_ALL_AGENTS, blocks
 from loadgen.units import per_hour
 from loadgen.workload.draws import start_turns

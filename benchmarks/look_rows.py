@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from benchmarks.library import MIN_EFFECT, Key, Library, Sweep
 from benchmarks.noise import Noise
 from benchmarks.row import Row, clustered_mean
-from loadgen.analysis.comparison import Call, Comparison
-from loadgen.analysis.looks import Looks, compare_after, known, preset_looks
+from loadgen.analysis.estimators.comparison import Call, Comparison
+from loadgen.analysis.sequential.looks import Looks, compare_after, known, preset_looks
 
 
 def looks_row(library: Library, noise: Noise, *, sweeps: int, seed: int) -> Row:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.analysis.published_table import PublishedTable, Quantity, published_verdict
+from loadgen.analysis.decision.published_table import PublishedTable, Quantity, published_verdict
 
 
 @dataclass(frozen=True)

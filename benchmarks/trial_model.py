@@ -12,7 +12,7 @@ import msgspec
 from benchmarks.agents import Setting, trial_agent
 from benchmarks.timing_model import Call, Server, play
 from benchmarks.work import Work
-from loadgen.analysis.trial import Trial
+from loadgen.analysis.measured.trial import Trial
 from loadgen.records.manifest import Manifest, WorkloadFacts
 from loadgen.records.model import Outcome, Phase, RequestRecord, Segment, TrialRecord
 from loadgen.records.run import Run

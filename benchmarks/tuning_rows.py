@@ -7,8 +7,8 @@ from typing import Any
 from benchmarks.library import MIN_EFFECT, Library, Sweep
 from benchmarks.noise import Noise
 from benchmarks.row import Row, clustered_mean
-from loadgen.analysis.comparison import Call
-from loadgen.analysis.tuning import standing, tuning
+from loadgen.analysis.estimators.comparison import Call
+from loadgen.analysis.sequential.tuning import standing, tuning
 
 
 def tuning_row(library: Library, noise: Noise, *, rounds: int, sweeps: int, seed: int) -> Row:

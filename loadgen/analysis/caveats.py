@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis import counters
-from loadgen.analysis.cell import token_sources
-from loadgen.analysis.comparison import log_ratios, speedup
-from loadgen.analysis.intervals import Estimate
-from loadgen.analysis.redone_prefill import MAX_REDONE
-from loadgen.analysis.trial import Trial
+from loadgen.analysis.causes.redone_prefill import MAX_REDONE
+from loadgen.analysis.estimators.comparison import log_ratios, speedup
+from loadgen.analysis.estimators.intervals import Estimate
+from loadgen.analysis.measured import counters
+from loadgen.analysis.measured.cell import token_sources
+from loadgen.analysis.measured.trial import Trial
 
 _LENGTH_BAND = 1.05
 """Answers that differ by more than 5 % in length are other work, and tasks/hour says less about speed."""

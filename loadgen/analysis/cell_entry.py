@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from loadgen.analysis.cell import cell, outcomes, token_count_mismatches, token_sources
-from loadgen.analysis.failures import counted_but_for_failures, tasks_per_hour_with_failures
-from loadgen.analysis.trial import Trial
-from loadgen.analysis.valid_cells import Judged, Key
-from loadgen.analysis.validity import ClientState, Reason, client_state
+from loadgen.analysis.measured.cell import cell, outcomes, token_count_mismatches, token_sources
+from loadgen.analysis.measured.failures import counted_but_for_failures, tasks_per_hour_with_failures
+from loadgen.analysis.measured.trial import Trial
+from loadgen.analysis.measured.valid_cells import Judged, Key
+from loadgen.analysis.measured.validity import ClientState, Reason, client_state
 
 
 def cell_entries(facts: Judged) -> list[dict[str, Any]]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from loadgen.analysis.comparison import Call, Comparison
 from loadgen.analysis.diagnostic import Diagnostic
-from loadgen.analysis.intervals import MIN_ROUNDS
+from loadgen.analysis.estimators.comparison import Call, Comparison
+from loadgen.analysis.estimators.intervals import MIN_ROUNDS
 from loadgen.analysis.wording import agents, change, factor, interval
 
 _SET = "at the acceptance that was set"

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadgen.analysis.comparison import Comparison
 from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.analysis.estimators.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)

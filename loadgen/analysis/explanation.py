@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from loadgen.analysis.break_even import break_even
-from loadgen.analysis.equal_memory import equal_memory
+from loadgen.analysis.causes.why import why
+from loadgen.analysis.decision.goodput import goodputs
+from loadgen.analysis.decision.grounds import Grounds
+from loadgen.analysis.decision.operating_point import operating_point
 from loadgen.analysis.evidence import Evidence
-from loadgen.analysis.goodput import goodputs
-from loadgen.analysis.grounds import Grounds
-from loadgen.analysis.operating_point import operating_point
-from loadgen.analysis.scaling import scaling
-from loadgen.analysis.set_acceptance import settings
-from loadgen.analysis.step_model import step_times
-from loadgen.analysis.tuning import tuning
-from loadgen.analysis.valid_cells import Judged
-from loadgen.analysis.why import why
+from loadgen.analysis.measured.valid_cells import Judged
+from loadgen.analysis.sequential.tuning import tuning
+from loadgen.analysis.speed.break_even import break_even
+from loadgen.analysis.speed.equal_memory import equal_memory
+from loadgen.analysis.speed.scaling import scaling
+from loadgen.analysis.speed.set_acceptance import settings
+from loadgen.analysis.speed.step_model import step_times
 from loadgen.records.run import Run
 
 

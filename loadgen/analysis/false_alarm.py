@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from loadgen.analysis.comparison import Call, Comparison
-from loadgen.analysis.intervals import MIN_ROUNDS
+from loadgen.analysis.estimators.comparison import Call, Comparison
+from loadgen.analysis.estimators.intervals import MIN_ROUNDS
 from loadgen.analysis.wording import agents, factor, interval
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from loadgen.analysis.intervals import Estimate
-from loadgen.analysis.proportion import paired_difference, wilson
+from loadgen.analysis.estimators.intervals import Estimate
+from loadgen.analysis.estimators.proportion import paired_difference, wilson
 from loadgen.records.model import Outcome
 from loadgen.records.output_check import CheckedAnswer, OutputCheck
 from loadgen.records.run import Run

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadgen.analysis.caveats import length_ratio
-from loadgen.analysis.comparison import Comparison, log_ratios, noise_floor, speedup
-from loadgen.analysis.crossover import crossover
-from loadgen.analysis.looks import NO_LOOKS, Looks, compare_after
-from loadgen.analysis.trial import Trial
+from loadgen.analysis.estimators.comparison import Comparison, log_ratios, noise_floor, speedup
+from loadgen.analysis.estimators.crossover import crossover
+from loadgen.analysis.measured.trial import Trial
+from loadgen.analysis.sequential.looks import NO_LOOKS, Looks, compare_after
 
 Cells = Mapping[tuple[str, int], Sequence[Trial]]
 """The valid trials by variant and level."""

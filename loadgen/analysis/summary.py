@@ -5,21 +5,21 @@ from statistics import median
 from typing import Any
 
 from loadgen.analysis import pairs
-from loadgen.analysis.added_levels import added_levels
 from loadgen.analysis.cell_entry import cell_entries, invalid_entries
-from loadgen.analysis.course import course, given_up
 from loadgen.analysis.diagnostic import diagnostics
-from loadgen.analysis.drift import drift
 from loadgen.analysis.evidence import Evidence
 from loadgen.analysis.explanation import explanation
-from loadgen.analysis.looks import looks_entry, looks_of
-from loadgen.analysis.memory import memories
+from loadgen.analysis.measured.course import course, given_up
+from loadgen.analysis.measured.drift import drift
+from loadgen.analysis.measured.setup import setup
+from loadgen.analysis.measured.trial import Trial
+from loadgen.analysis.measured.valid_cells import Judged, judged
+from loadgen.analysis.measured.validity import receive_lag_p99_ns
+from loadgen.analysis.memory.entries import memories
 from loadgen.analysis.output_check import output_check_summary
+from loadgen.analysis.sequential.added_levels import added_levels
+from loadgen.analysis.sequential.looks import looks_entry, looks_of
 from loadgen.analysis.server_differences import server_differences
-from loadgen.analysis.setup import setup
-from loadgen.analysis.trial import Trial
-from loadgen.analysis.valid_cells import Judged, judged
-from loadgen.analysis.validity import receive_lag_p99_ns
 from loadgen.analysis.verdict import verdict
 from loadgen.analysis.warning_entries import warning_entries
 from loadgen.records.run import Run

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis.comparison import Call, Comparison
 from loadgen.analysis.comparison_text import crossing, overhead, settled, unresolved
 from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.analysis.estimators.comparison import Call, Comparison
 from loadgen.analysis.evidence import Evidence
 from loadgen.analysis.false_alarm import false_alarms
-from loadgen.analysis.memory_text import growing, unanswered, unsafe
-from loadgen.analysis.scaling_text import scaling_sentences
-from loadgen.analysis.tuning_text import tuned, untuned
+from loadgen.analysis.memory.wording import growing, unanswered, unsafe
+from loadgen.analysis.sequential.tuning_text import tuned, untuned
+from loadgen.analysis.speed.scaling_text import scaling_sentences
 from loadgen.analysis.wording import agents, count
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from loadgen.analysis.caveats import caveats
 from loadgen.analysis.diagnostic import Diagnostic
-from loadgen.analysis.drift import drift_warning
-from loadgen.analysis.failures import failures_warning
-from loadgen.analysis.valid_cells import Judged
+from loadgen.analysis.measured.drift import drift_warning
+from loadgen.analysis.measured.failures import failures_warning
+from loadgen.analysis.measured.valid_cells import Judged
 from loadgen.records.run import Run
 
 

@@ -24,7 +24,7 @@ EXAMPLES = (
 
 
 class Allowed(StrEnum):
-    """Differences that forbid a comparison; the names of `loadgen.analysis.run_differences.VOIDS`."""
+    """Differences that forbid a comparison; the names of `loadgen.analysis.criteria.run_differences.VOIDS`."""
 
     WORKLOAD = "workload"
     MAX_TOKENS = "max_tokens"
@@ -72,7 +72,7 @@ def compare(
     so that rounds aren't paired, and what changed on the machine in between is not taken out. Runs of other work or of
     other models are refused.
     """
-    from loadgen.analysis.run_comparison import compare_runs
+    from loadgen.analysis.criteria.run_comparison import compare_runs
     from loadgen.cli.execute import stdout_console
     from loadgen.records.run_folder import read_run
     from loadgen.report.run_comparison_lines import print_run_comparison
@@ -113,14 +113,14 @@ def _names(mapped: Sequence[str], first: "Run", second: "Run") -> dict[str, str]
 
 
 def _variants(run: "Run") -> list[str]:
-    from loadgen.analysis.valid_cells import variants_of
+    from loadgen.analysis.measured.valid_cells import variants_of
 
     return variants_of(run)
 
 
 def _refuse(document: dict[str, Any], allowed: Sequence[str]) -> None:
     """Raises `UsageError` where the runs can't be compared, with every reason."""
-    from loadgen.analysis.run_differences import voiding
+    from loadgen.analysis.criteria.run_differences import voiding
     from loadgen.report.run_comparison_lines import difference_lines
 
     found = voiding(document["differences"], allowed)

@@ -18,7 +18,7 @@ from loadgen.errors import (
 )
 
 if TYPE_CHECKING:
-    from loadgen.analysis.threshold import Threshold
+    from loadgen.analysis.criteria.threshold import Threshold
 
 PANEL = "What must hold"
 """Panel of `--help`."""
@@ -50,7 +50,7 @@ class Criteria:
 
 def parse_criteria(fail_on: Sequence[str] | None, at_least: float | None = None) -> Criteria:
     """The criteria in options' texts. Raises `ExperimentError` naming the option."""
-    from loadgen.analysis.threshold import parse_threshold
+    from loadgen.analysis.criteria.threshold import parse_threshold
 
     thresholds = []
     for text in fail_on or ():
@@ -63,7 +63,7 @@ def parse_criteria(fail_on: Sequence[str] | None, at_least: float | None = None)
 
 def check_criteria(criteria: Criteria, experiment: dict[str, Any]) -> None:
     """Raises `UsageError` for a criterion on a variant or a concurrency that an experiment (as published) lacks."""
-    from loadgen.analysis.threshold import Source
+    from loadgen.analysis.criteria.threshold import Source
 
     names = [str(variant["name"]) for variant in experiment.get("variants", ())]
     levels, baseline = list(experiment.get("levels", ())), experiment.get("baseline")
@@ -81,7 +81,7 @@ def check_criteria(criteria: Criteria, experiment: dict[str, Any]) -> None:
 
 def judged(summary: dict[str, Any], criteria: Criteria, levels: Sequence[int]) -> dict[str, Any]:
     """The summary with its `gate`; `levels` are the concurrencies that were to be measured."""
-    from loadgen.analysis.gate import gate
+    from loadgen.analysis.criteria.gate import gate
 
     found = gate(summary, at_least=criteria.at_least, thresholds=criteria.thresholds, levels=levels)
     return {**summary, "gate": found}

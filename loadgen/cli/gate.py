@@ -47,7 +47,7 @@ EXAMPLES = (
 DEFAULTS = {"levels": (1, 2, 4), "time_budget_s": 900.0, "wait_s": 600.0, "add_levels": False, "stop_when_known": False}
 """All rounds: a gate's error rates are those of one look, at rounds whose number nothing that was seen has chosen."""
 AT_LEAST = 0.97
-"""That of `loadgen.analysis.gate`, which is imported where it is needed; a test holds them equal."""
+"""That of `loadgen.analysis.criteria.gate`, which is imported where it is needed; a test holds them equal."""
 
 
 @shares_options(concurrency="1,2,4", wait="10m")

@@ -8,8 +8,8 @@ import typer
 from loadgen.errors import ExperimentError, UsageError
 
 if TYPE_CHECKING:
-    from loadgen.analysis.memory_document import Predicted
-    from loadgen.analysis.memory_grid import Room
+    from loadgen.analysis.memory.document import Predicted
+    from loadgen.analysis.memory.grid import Room
     from loadgen.experiment.serving import Serving
     from loadgen.footprint.served_models import Models
     from loadgen.records.model import Component
@@ -83,10 +83,10 @@ def memory(
 
     Model, KV, recurrent state and their like are exact; compute buffers are estimated, unless a log says.
     """
-    from loadgen.analysis.memory_check import check, fit
-    from loadgen.analysis.memory_document import Predicted
-    from loadgen.analysis.memory_grid import axes, grid
-    from loadgen.analysis.memory_notes import notes
+    from loadgen.analysis.memory.check import check, fit
+    from loadgen.analysis.memory.document import Predicted
+    from loadgen.analysis.memory.grid import axes, grid
+    from loadgen.analysis.memory.notes import notes
     from loadgen.experiment.command import Command
     from loadgen.experiment.pasted import variant_from_command
     from loadgen.experiment.serving import serving_of
@@ -125,7 +125,7 @@ def memory(
 
 
 def _room(budget: str | None, margin: str | None) -> "Room":
-    from loadgen.analysis.memory_grid import Room
+    from loadgen.analysis.memory.grid import Room
 
     return Room(_size("--budget", budget), _size("--memory-margin", margin))
 
@@ -186,7 +186,7 @@ def _show(predicted: "Predicted", *, explain: bool, as_json: bool) -> None:
     import json
 
     if as_json:
-        from loadgen.analysis.memory_document import document
+        from loadgen.analysis.memory.document import document
 
         typer.echo(json.dumps(document(predicted), indent=1))
         return

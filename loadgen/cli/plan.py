@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-from loadgen.analysis.looks import FIRST_LOOK, LEAST_ROUNDS
+from loadgen.analysis.sequential.looks import FIRST_LOOK, LEAST_ROUNDS
 from loadgen.experiment.added_levels import around_widths
 from loadgen.experiment.arrangement import alternates, needs_fresh_server
 from loadgen.experiment.build import published

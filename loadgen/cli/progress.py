@@ -7,7 +7,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from loadgen.analysis.added_levels import added_levels, added_text
+from loadgen.analysis.sequential.added_levels import added_levels, added_text
 from loadgen.records.manifest import Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
 from loadgen.units import ns_to_s

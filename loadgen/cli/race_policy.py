@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadgen.analysis.race import Behind
+from loadgen.analysis.sequential.race import Behind
+from loadgen.analysis.sequential.tuning import Standing, rates_of, standing
 from loadgen.analysis.summary import summarise
-from loadgen.analysis.tuning import Standing, rates_of, standing
 from loadgen.analysis.wording import factor
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.race_schedule import race_looks

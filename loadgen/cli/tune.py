@@ -136,7 +136,7 @@ def _within_memory(found: "Sequence[Tried]", shared: Shared) -> "tuple[list[Trie
 
     Raises `ExperimentError` where the baseline alone is left.
     """
-    from loadgen.analysis.memory_grid import TIGHT, TOO_LARGE, Room
+    from loadgen.analysis.memory.grid import TIGHT, TOO_LARGE, Room
     from loadgen.experiment.tuning import Tuning
     from loadgen.units import bytes_to_mib
 

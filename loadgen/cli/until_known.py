@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadgen.analysis.interim import look
-from loadgen.analysis.looks import preset_looks
+from loadgen.analysis.sequential.interim import look
+from loadgen.analysis.sequential.looks import preset_looks
 from loadgen.cli.progress import ProgressDisplay
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.stop_policy import Decision, StopPolicy
@@ -12,7 +12,7 @@ from loadgen.records.run_folder import read_run
 
 
 class UntilKnown:
-    """Looks at the run folder by the rule of `loadgen.analysis.looks`.
+    """Looks at the run folder by the rule of `loadgen.analysis.sequential.looks`.
 
     No looks where the experiment has a number of rounds, doesn't want any, or compares nothing.
     """

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.analysis.objective_text import percent
+from loadgen.analysis.decision.objective_text import percent
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import NOT_MEASURED, agents, of, seconds, significant
 

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.analysis.memory_check import Check
-from loadgen.analysis.memory_document import Predicted
-from loadgen.analysis.memory_grid import FITS, TIGHT, TOO_LARGE, Cell, Room
+from loadgen.analysis.memory.check import Check
+from loadgen.analysis.memory.document import Predicted
+from loadgen.analysis.memory.grid import FITS, TIGHT, TOO_LARGE, Cell, Room
 from loadgen.footprint.prediction import Share
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import NOT_MEASURED, mebibytes, share

@@ -5,9 +5,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from loadgen.analysis.memory import PREDICTED
-from loadgen.analysis.memory_series import LOG
-from loadgen.analysis.slots_worth import HOST_SIDE
+from loadgen.analysis.memory.entries import PREDICTED
+from loadgen.analysis.memory.series import LOG
+from loadgen.analysis.memory.slots_worth import HOST_SIDE
 from loadgen.footprint.prediction import ESTIMATED
 from loadgen.report.energy_lines import energy_lines
 from loadgen.report.lines import print_hanging

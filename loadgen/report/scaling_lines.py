@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from loadgen.analysis.break_even_text import needed_text
-from loadgen.analysis.equal_memory_text import equal_memory_sentences
+from loadgen.analysis.speed.break_even_text import needed_text
+from loadgen.analysis.speed.equal_memory_text import equal_memory_sentences
 from loadgen.report.numbers import NOT_MEASURED, agents, of, significant
 
 

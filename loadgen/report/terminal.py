@@ -7,9 +7,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.analysis.added_levels import added_text
 from loadgen.analysis.diagnostic import Diagnostic
-from loadgen.analysis.looks_text import looks_text
+from loadgen.analysis.sequential.added_levels import added_text
+from loadgen.analysis.sequential.looks_text import looks_text
 from loadgen.report import heading
 from loadgen.report.decision_lines import print_decision
 from loadgen.report.lines import print_hanging

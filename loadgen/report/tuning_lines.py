@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadgen.analysis.tuning_text import raced
+from loadgen.analysis.sequential.tuning_text import raced
 
 
 def tuning_lines(summary: dict[str, Any]) -> list[str]:

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.analysis.causes.why_text import why_sentences
 from loadgen.analysis.diagnostic import Diagnostic
-from loadgen.analysis.why_text import why_sentences
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import of, significant
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.analysis.trial import Trial
+from loadgen.analysis.measured.trial import Trial
 from loadgen.records.manifest import JournalEntry, Manifest, Plan, WorkloadFacts
 from loadgen.records.model import (
     ClientReading,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis.comparison import compare
-from loadgen.analysis.crossover import crossover
-from loadgen.analysis.grounds import Grounds
+from loadgen.analysis.decision.grounds import Grounds
+from loadgen.analysis.estimators.comparison import compare
+from loadgen.analysis.estimators.crossover import crossover
 from loadgen.units import mib_to_bytes
 
 PAYS = (0.30, 0.31, 0.32)

@@ -1,9 +1,9 @@
 """Rules of the sentences on crossovers of the rarer kinds, and on intervals beside other levels than 95 %."""
 
-from loadgen.analysis.comparison import compare
 from loadgen.analysis.comparison_text import crossing, unresolved
-from loadgen.analysis.crossover import crossover
 from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.analysis.estimators.comparison import compare
+from loadgen.analysis.estimators.crossover import crossover
 
 NOISE = (0.01, -0.01, 0.005, -0.005)
 

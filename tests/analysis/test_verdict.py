@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from loadgen.analysis.comparison import compare
-from loadgen.analysis.crossover import crossover
 from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.analysis.estimators.comparison import compare
+from loadgen.analysis.estimators.crossover import crossover
 from loadgen.analysis.evidence import Evidence
 from loadgen.analysis.verdict import verdict
 

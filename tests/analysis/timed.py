@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from loadgen.analysis.trial import Trial
+from loadgen.analysis.measured.trial import Trial
 from tests.analysis.conftest import Maker
 
 MAKE = Maker()

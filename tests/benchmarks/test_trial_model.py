@@ -9,9 +9,9 @@ from benchmarks.long_run import tasks_per_hour, true_speedup
 from benchmarks.timing_model import OFF, ON, Speed
 from benchmarks.trial_model import as_run, play_trial
 from benchmarks.work import Work, make_even_work, make_work
+from loadgen.analysis.measured.trial import Trial
+from loadgen.analysis.measured.validity import reasons
 from loadgen.analysis.summary import summarise
-from loadgen.analysis.trial import Trial
-from loadgen.analysis.validity import reasons
 from loadgen.records.model import Outcome, Phase
 from loadgen.workload.draws import start_turns
 

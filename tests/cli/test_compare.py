@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from loadgen.analysis.run_differences import VOIDS
+from loadgen.analysis.criteria.run_differences import VOIDS
 from loadgen.cli.compare import Allowed
 from loadgen.records.run import Run
 from tests.analysis.conftest import Maker

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import parse
 
 import pytest
 
-from loadgen.analysis.gate import AT_LEAST
+from loadgen.analysis.criteria.gate import AT_LEAST
 from loadgen.cli import gate
 from loadgen.cli.criteria import check_criteria, error_of, parse_criteria
 from loadgen.errors import NoVerdictError, ThresholdFailedError, ThresholdUnknownError, UsageError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.analysis.trial import trials_of
+from loadgen.analysis.measured.trial import trials_of
 from loadgen.records.model import Outcome, Phase
 from loadgen.records.run_folder import read_run
 from loadgen.workload.library import load

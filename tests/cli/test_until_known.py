@@ -16,7 +16,7 @@ from loadgen.experiment.model import Experiment
 from loadgen.records.manifest import Plan
 from loadgen.records.run_folder import RunWriter
 from tests.analysis.conftest import Maker
-from tests.analysis.test_looks import planned
+from tests.analysis.sequential.test_looks import planned
 
 TASKS: dict[tuple[str, int], Sequence[float]] = {
     ("off", 1): [10.0, 10.1, 9.9, 10.0],

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from loadgen.analysis.measured.trial import trials_of
 from loadgen.analysis.output_check import judge
-from loadgen.analysis.trial import trials_of
 from loadgen.errors import VariantError
 from loadgen.experiment.model import Experiment
 from loadgen.gguf.tiny import write_tiny_model

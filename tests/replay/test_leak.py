@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loadgen.analysis.memory_text import growing
+from loadgen.analysis.memory.wording import growing
 from loadgen.analysis.summary import summarise
 from loadgen.experiment.model import Experiment
 from loadgen.records.run_folder import RunWriter, read_run

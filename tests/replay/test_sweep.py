@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.analysis.trial import trials_of
+from loadgen.analysis.measured.trial import trials_of
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.stop_policy import Decision
 from loadgen.gguf.tiny import write_tiny_model

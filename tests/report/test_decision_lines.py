@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from loadgen.analysis.operating_point import operating_point
+from loadgen.analysis.decision.operating_point import operating_point
 from loadgen.report.decision_lines import decision_lines, goodput_notes, objective_text, print_decision
 from tests.analysis.decision_grounds import PAYS, grounds, objective, task_limit
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from loadgen.analysis.run_comparison import compare_runs
+from loadgen.analysis.criteria.run_comparison import compare_runs
 from loadgen.report.run_comparison_lines import (
     NO_EVIDENCE,
     UNPAIRED,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from loadgen.analysis.break_even import break_even
-from loadgen.analysis.equal_memory import equal_memory
-from loadgen.analysis.scaling import Law, scaling
+from loadgen.analysis.speed.break_even import break_even
+from loadgen.analysis.speed.equal_memory import equal_memory
+from loadgen.analysis.speed.scaling import Law, scaling
 from loadgen.report.scaling_lines import break_even_lines, equal_memory_lines, scaling_lines
 from tests.analysis.timed import paced, rounds
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.analysis.memory_check import check
+from loadgen.analysis.memory.check import check
 from loadgen.experiment.command import Command
 from loadgen.experiment.serving import serving_of
 from loadgen.footprint.prediction import predict

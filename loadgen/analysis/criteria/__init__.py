@@ -1,0 +1,1 @@
+"""Figures held against limits, and one run against another."""

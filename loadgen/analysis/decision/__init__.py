@@ -1,0 +1,1 @@
+"""What to run at an operating point, and for whom."""

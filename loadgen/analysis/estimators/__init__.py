@@ -1,0 +1,1 @@
+"""The statistics that every figure rests on: intervals, comparisons, crossovers."""

@@ -1,0 +1,1 @@
+"""What a record says: requests, trials, whether they are valid, cells."""

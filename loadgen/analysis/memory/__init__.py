@@ -1,0 +1,1 @@
+"""What memory is taken, what is left, and what a prediction says."""

@@ -1,0 +1,1 @@
+"""Models of step time, and what follows from them: break-even, scaling, equal memory."""
