@@ -79,7 +79,7 @@ def ab(
     """
     commands = [*([command] if command else []), *(_words(text) for text in candidate or [])]
     if not commands and not aa and shared.resume is not None:
-        resume_as_recorded(shared)
+        resume_as_recorded(shared, "ab")
         return
     if not commands:
         raise ExperimentError("name a command: loadgen ab -- llama-server -m model.gguf --spec-type …")
@@ -99,7 +99,7 @@ def ab(
     if server_cpus is not None:
         variants = on_cpus(variants, server_cpus)
     asked = build({"variants": variants, "baseline": variants[0].name, "aa": aa}, shared, DEFAULTS)
-    start(asked, shared, "aa" if aa else "ab")
+    start(asked, shared, "aa" if aa else "ab", command="ab")
 
 
 def _words(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Criteria on a finished run: `--fail-on`, `--at-least` and `--junit`, and the exit code that follows from them."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,12 @@ def parse_criteria(fail_on: Sequence[str] | None, at_least: float | None = None)
         except ValueError as error:
             raise ExperimentError(f"--fail-on {text!r}: {error}") from None
     return Criteria(at_least, tuple(thresholds))
+
+
+def recorded_criteria(experiment: Mapping[str, Any]) -> Criteria | None:
+    """The criteria that a run was made with (its experiment as published); null where it was made without."""
+    at_least, fail_on = experiment.get("at_least"), experiment.get("fail_on") or ()
+    return parse_criteria(fail_on, at_least) if at_least is not None or fail_on else None
 
 
 def check_criteria(criteria: Criteria, experiment: dict[str, Any]) -> None:

@@ -39,10 +39,17 @@ def execute(
     random_weights: bool = False,
     next_step: str | None = None,
     policy: StopPolicy | None = None,
+    command: str = "sweep",
 ) -> None:
     """Run `experiment` into the new folder `out` and report. See `carry_out`."""
     carry_out(
-        experiment, RunWriter(out), as_json=as_json, random_weights=random_weights, next_step=next_step, policy=policy
+        experiment,
+        RunWriter(out),
+        as_json=as_json,
+        random_weights=random_weights,
+        next_step=next_step,
+        policy=policy,
+        command=command,
     )
 
 
@@ -56,6 +63,7 @@ def carry_out(
     policy: StopPolicy | None = None,
     earlier: Run | None = None,
     repeats: Run | None = None,
+    command: str = "sweep",
 ) -> None:
     """Run `experiment` into an open run folder and report.
 
@@ -69,6 +77,7 @@ def carry_out(
             of a tuning run what its race says.
         earlier: the facts in this folder so far, where a run is resumed.
         repeats: a run whose plan is carried out again.
+        command: the command whose `--resume` goes on with it.
 
     Raises `RunInterruptedError` after Ctrl-C and `NoVerdictError` where an asked comparison (or, with one variant, the
     sweep) has no valid trials or an output check failed; the report is printed before.
@@ -103,7 +112,7 @@ def carry_out(
     show(summary, as_json=as_json)
     if next_step and not as_json:
         stdout_console().print(f"\n{next_step}", highlight=False, markup=False, soft_wrap=True)
-    error = _error_of(ending, summary, out)
+    error = _error_of(ending, summary, f"loadgen {command} --resume {out}")
     if error is not None:
         raise error
 
@@ -163,11 +172,9 @@ def show(summary: dict[str, Any], *, as_json: bool) -> None:
         print_report(summary, stdout_console())
 
 
-def _error_of(ending: Ending, summary: dict[str, Any], out: Path) -> LoadgenError | None:
+def _error_of(ending: Ending, summary: dict[str, Any], go_on: str) -> LoadgenError | None:
     if ending.what == "interrupted":
-        return RunInterruptedError(
-            f"interrupted; what was measured is in {out}. Go on with it: loadgen sweep --resume {out}"
-        )
+        return RunInterruptedError(f"interrupted; what was measured is kept. Go on with it: {go_on}")
     failed = [entry["variant"] for entry in summary["output_check"] if entry["result"] == "failed"]
     if failed:
         return NoVerdictError(f"the output check failed for {', '.join(failed)}; the reasons stand above")

@@ -22,13 +22,14 @@ from loadgen.cli.criteria import (
     judged,
     parse_criteria,
     print_judgement,
+    recorded_criteria,
     write_junit,
     write_junit_error,
 )
 from loadgen.cli.options import SERVERS, run_folder
 from loadgen.cli.shared import Shared, shares_options
 from loadgen.cli.start import build, resume_as_recorded, start
-from loadgen.errors import ExperimentError, LoadgenError, NoVerdictError, RunInterruptedError
+from loadgen.errors import ExperimentError, LoadgenError, NoVerdictError, RunFolderError, RunInterruptedError
 
 if TYPE_CHECKING:
     from loadgen.experiment.model import Experiment, LaunchVariant
@@ -77,15 +78,16 @@ def gate(
         ),
     ] = None,
     at_least: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--at-least",
             min=0.001,
             max=1000,
             rich_help_panel=PANEL,
             help="Tasks per hour of the new side, as a share of the good side's, at every concurrency.",
+            show_default=f"{AT_LEAST:g}",
         ),
-    ] = AT_LEAST,
+    ] = None,
     fail_on: Annotated[list[str] | None, FAIL_ON] = None,
     junit: Annotated[Path | None, JUNIT] = None,
     bisect: Annotated[
@@ -116,12 +118,12 @@ def gate(
     variants: list[LaunchVariant] = []
 
     def whole() -> None:
-        criteria = parse_criteria(fail_on, at_least)
+        criteria = _criteria(at_least, fail_on, shared)
         check_writable(junit)
         asked = None
         if good is not None or new is not None or common or shared.resume is None:
             variants.extend(_sides(good, new, common or [], server_cpus))
-            asked = _experiment(variants, shared)
+            asked = _experiment(variants, criteria, shared)
         _gate(asked, criteria, folder, junit, shared)
 
     if not bisect:
@@ -149,7 +151,16 @@ def _words(option: str, text: str) -> list[str]:
         raise ExperimentError(f"{option}: {error}") from None
 
 
-def _experiment(variants: "list[LaunchVariant]", shared: Shared) -> "Experiment":
+def _criteria(at_least: float | None, fail_on: list[str] | None, shared: Shared) -> Criteria:
+    """What was asked; of a run that is taken up, what it was made with, unless other criteria are given."""
+    if shared.resume is not None and at_least is None and not fail_on:
+        found = recorded_criteria(_document(shared.resume / "manifest.json")["experiment"])
+        if found is not None:
+            return found
+    return parse_criteria(fail_on, AT_LEAST if at_least is None else at_least)
+
+
+def _experiment(variants: "list[LaunchVariant]", criteria: Criteria, shared: Shared) -> "Experiment":
     from loadgen.experiment.sides import are_equal, under_test
 
     if "stop_when_known" in shared.typed and shared.stop_when_known:
@@ -161,6 +172,8 @@ def _experiment(variants: "list[LaunchVariant]", shared: Shared) -> "Experiment"
         "baseline": variants[0].name,
         "under_test": under_test(*variants),
         "aa": are_equal(*variants),
+        "at_least": criteria.at_least,
+        "fail_on": tuple(one.text for one in criteria.thresholds),
     }
     return build(fields, replace(shared, stop_when_known=None, precision=None), DEFAULTS)
 
@@ -172,10 +185,10 @@ def _gate(asked: "Experiment | None", criteria: Criteria, folder: Path, junit: P
     if asked is not None:
         check_criteria(criteria, published(asked))
     if shared.dry_run and asked is not None:
-        start(asked, shared, "gate")
+        _start(asked, shared)
         return
     own = shared if shared.resume is not None else replace(shared, out=folder)
-    failure = _measured(lambda: start(asked, own, "gate") if asked is not None else resume_as_recorded(own), own)
+    failure = _measured(lambda: _start(asked, own), own)
     reported = failure is None or isinstance(failure, (NoVerdictError, RunInterruptedError))
     if not reported or not (folder / "summary.json").is_file():
         failure = failure or LoadgenError(f"{folder} has no summary after its run")
@@ -185,6 +198,13 @@ def _gate(asked: "Experiment | None", criteria: Criteria, folder: Path, junit: P
     for problem in (failure, error):
         if problem is not None:
             raise problem
+
+
+def _start(asked: "Experiment | None", shared: Shared) -> None:
+    if asked is None:
+        resume_as_recorded(shared, "gate")
+    else:
+        start(asked, shared, "gate", command="gate")
 
 
 def _measured(run: Callable[[], None], shared: Shared) -> LoadgenError | None:
@@ -215,7 +235,10 @@ def _judge(folder: Path, criteria: Criteria, junit: Path | None, *, as_json: boo
 
 
 def _document(path: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise RunFolderError(f"{path.parent} is no run folder: its {path.name} can't be read") from None
     return document
 
 

@@ -100,6 +100,12 @@ CONTEXT_FULL = _option(
 TIME_BUDGET = _option(
     "--time-budget", panel=LOAD, metavar="TIME", help="Time for the whole run, such as 90s, 15m or 1h30m."
 )
+WARMUP = _option(
+    "--warmup",
+    panel=LOAD,
+    metavar="TIME",
+    help="How long agents play before a trial measures, at least; each plays a whole turn besides.",
+)
 ROUNDS = _option("--rounds", panel=LOAD, min=1, help="Rounds to run.", show_default="as many as fit the time budget")
 MAX_TOKENS = _option(
     "--max-tokens", panel=LOAD, min=1, help="Cap on the output tokens of a turn.", show_default="the workload's"

@@ -20,7 +20,7 @@ from loadgen.experiment.model import (
     SwitchVariant,
     Variant,
 )
-from loadgen.experiment.schedule import MIN_ROUNDS, MIN_WARMUP_S, PREFERRED_ROUNDS, Block, blocks
+from loadgen.experiment.schedule import MIN_ROUNDS, PREFERRED_ROUNDS, Block, blocks
 from loadgen.replay.watched import watched
 from loadgen.telemetry.preview import named
 
@@ -106,7 +106,7 @@ def _length(experiment: Experiment) -> list[str]:
             f"rounds: as many as fit the time budget, at least {MIN_ROUNDS}; {cells} trials a round",
             f"{time}; trial lengths are fixed after a pilot of the baseline",
         ]
-    least_s = experiment.rounds * cells * MIN_WARMUP_S
+    least_s = experiment.rounds * cells * experiment.warmup_s
     return [
         f"rounds: {experiment.rounds}; {cells} trials a round, {experiment.rounds * cells} in all",
         f"time: at least {_clock(least_s)} of warm-ups; what trials take is said after a pilot of the baseline",

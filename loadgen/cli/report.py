@@ -14,6 +14,7 @@ from loadgen.cli.criteria import (
     judged,
     parse_criteria,
     print_judgement,
+    recorded_criteria,
     write_junit,
 )
 from loadgen.cli.options import Json
@@ -32,19 +33,22 @@ def report(
     fail_on: Annotated[list[str] | None, FAIL_ON] = None,
     junit: Annotated[Path | None, JUNIT] = None,
 ) -> None:
-    """Recompute every figure of a run from its folder, and rewrite its summary.json."""
-    from loadgen.cli.execute import recompute, show
+    """Recompute every figure of a run from its folder, and rewrite its summary.json.
 
-    criteria = parse_criteria(fail_on)
-    if junit is not None and not fail_on:
-        raise UsageError("--junit writes what --fail-on asks, and there is none")
-    check_writable(junit)
-    if not fail_on:
-        show(recompute(run), as_json=as_json)
-        return
+    A run of `loadgen gate` is judged by the criteria that it was made with, unless others are given.
+    """
+    from loadgen.cli.execute import recompute, show
     from loadgen.records.run_folder import read_run
 
+    check_writable(junit)
+    asked = parse_criteria(fail_on) if fail_on else None
     facts = read_run(run)
+    criteria = asked or recorded_criteria(facts.manifest.experiment)
+    if criteria is None:
+        if junit is not None:
+            raise UsageError("--junit writes what --fail-on asks, and there is none")
+        show(recompute(run), as_json=as_json)
+        return
     experiment, planned = facts.manifest.experiment, facts.plan.trials if facts.plan is not None else []
     # Levels may have been added to those that were asked for.
     levels = sorted({*experiment.get("levels", ()), *(one.level for one in planned)})

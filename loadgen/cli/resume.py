@@ -15,8 +15,8 @@ from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.plan import remaining
 
-_LENGTH = ("rounds", "time_budget_s")
-"""How long a run may be is no part of what it measures: a resumed run may get more."""
+_FREE = ("rounds", "time_budget_s", "at_least", "fail_on")
+"""How long a run may be, and how it is judged, is no part of what it measures: a resumed run may get others."""
 
 
 def resume(
@@ -26,6 +26,7 @@ def resume(
     as_json: bool,
     rounds: int | None = None,
     time_budget_s: float | None = None,
+    command: str = "sweep",
 ) -> None:
     """Go on with the run in `folder`: trials that are missing or incomplete, with the same seeds in the same order.
 
@@ -35,6 +36,7 @@ def resume(
         as_json: print the summary as JSON.
         rounds: more rounds than the run had planned: for what no look at the results found known, and without looks.
         time_budget_s: another time budget for the whole run, what it took before included.
+        command: the command whose `--resume` this is.
 
     A run from which nothing is missing is reported as it is. Raises `RunFolderError` where the folder is none, or the
     run is another experiment.
@@ -54,6 +56,7 @@ def resume(
         as_json=as_json,
         random_weights=earlier.manifest.random_weights,
         earlier=earlier,
+        command=command,
     )
 
 
@@ -110,7 +113,7 @@ def _masked(value: Any) -> bool:
 def _same(run: Run, asked: Experiment) -> Experiment:
     """The experiment that was asked for, if it is that of the run. Raises `RunFolderError` that names what differs."""
     ours, theirs = published(asked), published(experiment(**run.manifest.experiment))
-    different = [name for name in ours if name not in _LENGTH and ours[name] != theirs.get(name)]
+    different = [name for name in ours if name not in _FREE and ours[name] != theirs.get(name)]
     if different:
         raise RunFolderError(
             f"the run was made with other values of {', '.join(different)}; resume it with the same command, or with "

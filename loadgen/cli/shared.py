@@ -27,7 +27,14 @@ from loadgen.cli.options import (
     size,
 )
 
-FALLBACKS = {"time_budget": "15m", "seed": "1", "min_effect": "0.05", "time_scale": "1", "context_full": "refuse"}
+FALLBACKS = {
+    "time_budget": "15m",
+    "warmup": "3s",
+    "seed": "1",
+    "min_effect": "0.05",
+    "time_scale": "1",
+    "context_full": "refuse",
+}
 """Defaults as `--help` shows them, where the experiment's are no text; a test holds them equal."""
 
 
@@ -45,6 +52,7 @@ class Shared:
     time_scale: Annotated[float | None, options.TIME_SCALE] = None
     context_full: Annotated[ContextFull | None, options.CONTEXT_FULL] = None
     time_budget: Annotated[str | None, options.TIME_BUDGET] = None
+    warmup: Annotated[str | None, options.WARMUP] = None
     rounds: Annotated[int | None, options.ROUNDS] = None
     max_tokens: Annotated[int | None, options.MAX_TOKENS] = None
     body: Annotated[list[str] | None, options.BODY] = None
@@ -85,6 +93,7 @@ class Shared:
             "time_scale": self.time_scale,
             "context_full": self.context_full.value if self.context_full is not None else None,
             "time_budget_s": seconds("--time-budget", self.time_budget) if self.time_budget is not None else None,
+            "warmup_s": seconds("--warmup", self.warmup) if self.warmup is not None else None,
             "rounds": self.rounds,
             "max_tokens": self.max_tokens,
             "body": parse_body(self.body) if self.body else None,

@@ -24,22 +24,27 @@ def build(fields: Mapping[str, Any], shared: Shared, defaults: Mapping[str, Any]
     return experiment(**{**defaults, **fields, **shared.given(), "variants": variants})
 
 
-def start(asked: "Experiment", shared: Shared, name: str, *, next_step: str | None = None) -> None:
-    """Run the experiment, or go on with a run of it, or with `--dry-run` describe it."""
+def start(
+    asked: "Experiment", shared: Shared, name: str, *, command: str = "sweep", next_step: str | None = None
+) -> None:
+    """Run the experiment, or go on with a run of it, or with `--dry-run` describe it.
+
+    `name` ends the run folder's; `command` is the one whose `--resume` goes on with it.
+    """
     if shared.dry_run:
         from loadgen.cli.plan import describe
 
         describe(asked, as_json=shared.as_json)
         return
     if shared.resume is not None:
-        _resume(shared.resume, asked, shared)
+        _resume(shared.resume, asked, shared, command)
         return
     from loadgen.cli.execute import execute
 
-    execute(asked, run_folder(shared.out, name), as_json=shared.as_json, next_step=next_step)
+    execute(asked, run_folder(shared.out, name), as_json=shared.as_json, next_step=next_step, command=command)
 
 
-def resume_as_recorded(shared: Shared) -> None:
+def resume_as_recorded(shared: Shared, command: str = "sweep") -> None:
     """Go on with the run in the folder of `--resume`, as the folder has it.
 
     Raises `ExperimentError` where an option is given that would be another experiment.
@@ -52,13 +57,20 @@ def resume_as_recorded(shared: Shared) -> None:
         raise ExperimentError(
             f"--{option} beside --resume: a run goes on as it was recorded, with --rounds and --time-budget at most"
         )
-    _resume(shared.resume, None, shared)
+    _resume(shared.resume, None, shared, command)
 
 
-def _resume(folder: Path, asked: "Experiment | None", shared: Shared) -> None:
+def _resume(folder: Path, asked: "Experiment | None", shared: Shared, command: str) -> None:
     from loadgen.cli.resume import resume
 
     if shared.out is not None and "out" in shared.typed:
         raise ExperimentError("--out beside --resume: a run goes on in its own folder")
     given = shared.given()
-    resume(folder, asked, as_json=shared.as_json, rounds=given.get("rounds"), time_budget_s=given.get("time_budget_s"))
+    resume(
+        folder,
+        asked,
+        as_json=shared.as_json,
+        rounds=given.get("rounds"),
+        time_budget_s=given.get("time_budget_s"),
+        command=command,
+    )

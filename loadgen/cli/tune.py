@@ -104,7 +104,7 @@ def tune_command(
     if asked.tune is not None:
         for line in _before(asked, asked.tune):
             typer.echo(line, err=not shared.dry_run or shared.as_json)
-    start(asked, _narrowed(shared), NAME)
+    start(asked, _narrowed(shared), NAME, command="ab")
 
 
 def _narrowed(shared: Shared) -> Shared:

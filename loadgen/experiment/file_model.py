@@ -240,7 +240,7 @@ class SloEntry(_Written):
 SIZES = ("memory_budget", "memory_margin")
 """Fields that are sizes, without their unit: the file takes them with and without `_bytes`."""
 
-DURATIONS = ("time_budget", "wait", "tool_time_cap")
+DURATIONS = ("time_budget", "wait", "warmup", "tool_time_cap")
 DEADLINES = tuple(name.removesuffix("_s") for name in Deadlines.model_fields)
 """Fields that are durations, without their unit: the file takes them with and without `_s`."""
 
@@ -262,6 +262,8 @@ _OWN: dict[str, Any] = {
     "time_budget_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "wait": (Duration | None, Field(default=None, description="how long to wait for a server that is still loading")),
     "wait_s": (Duration | None, Field(default=None, description="the same in seconds")),
+    "warmup": (Duration | None, Field(default=None, description="warm-up of a trial, at least; default: 3s")),
+    "warmup_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "tool_time_cap": (Duration | None, Field(default=None, description="longest wait for a tool, such as 10s")),
     "tool_time_cap_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "memory_budget": (Size | None, Field(default=None, description="memory that a server may take, such as 24GiB")),
@@ -280,7 +282,7 @@ _OWN: dict[str, Any] = {
     ),
 }
 
-_MADE = ("tune",)
+_MADE = ("tune", "at_least", "fail_on")
 """Fields that a command makes: nobody writes them."""
 
 _FIELDS: dict[str, Any] = {

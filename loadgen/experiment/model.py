@@ -191,6 +191,12 @@ class Experiment(_Frozen):
     seed: int = Field(default=1, description="of everything that is drawn: the same seed is the same work")
     rounds: int | None = Field(default=None, ge=1, description="null: as many as the time budget holds")
     time_budget_s: float = Field(default=900, gt=0, description="seconds for the whole run")
+    warmup_s: float = Field(
+        default=3,
+        ge=0,
+        allow_inf_nan=False,
+        description="how long agents play before a trial measures, at least; every agent plays a whole turn besides",
+    )
     max_tokens: int | None = Field(default=None, ge=1, description="caps every turn's output; null: the workload's")
     body: Body = Field(default_factory=dict, description="extra fields of every request")
     deadlines: Deadlines = Field(default=Deadlines(), description="when a request is given up")
@@ -239,6 +245,15 @@ class Experiment(_Frozen):
         default=False, description="launched servers stay up side by side and share the device; variants alternate"
     )
     drift_check: bool = Field(default=True, description="repeat the first trial at the end")
+    at_least: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="what the tasks per hour of every variant must be, as a share of the baseline's; null: not asked",
+    )
+    fail_on: tuple[str, ...] = Field(
+        default=(), description="thresholds that must hold, as --fail-on takes them: the report judges by them"
+    )
     aa: bool = Field(default=False, description="a comparison of a variant with itself: equal variants are meant")
     memory_source: str | None = Field(
         default=None,

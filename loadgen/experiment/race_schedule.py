@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loadgen.experiment.schedule import Fit, fit
+from loadgen.experiment.schedule import WARMUP_S, Fit, fit
 
 MIN_CONFIRM_ROUNDS = 4
 """With 3 rounds a t interval is 2.5 standard deviations of a round wide on each side, with 4 it is 1.6."""
@@ -65,6 +65,7 @@ def fit_race(
     budget_s: float,
     block_s: float,
     switch_s: float = 0.0,
+    warmup_s: float = WARMUP_S,
     rounds: int | None = None,
 ) -> Fit:
     """Rounds and trial lengths of a tuning run: `schedule.fit`, but for the trials that are expected to be left.
@@ -81,6 +82,7 @@ def fit_race(
             budget_s=budget_s * wanted / trials,
             block_s=block_s,
             switch_s=switch_s,
+            warmup_s=warmup_s,
             rounds=wanted,
         )
         found = replace(one, estimated_s=one.estimated_s * trials / wanted)

@@ -22,7 +22,7 @@ TARGET_SEGMENT_S = 20.0
 FLOOR_TURNS = 2
 FLOOR_TURNS_ALL_AGENTS = 8
 """Below these a trial isn't worth its warm-up."""
-MIN_WARMUP_S = 3.0
+WARMUP_S = 3.0
 """Long enough for clocks and caches to settle after a pause; every agent plays one whole turn besides."""
 WARMUP_REST_TURNS = 0.5
 """What an agent still plays in warm-up when the others are ready: half a turn on average."""
@@ -129,9 +129,9 @@ def floor_turns(level: int) -> int:
     return max(FLOOR_TURNS, math.ceil(FLOOR_TURNS_ALL_AGENTS / level))
 
 
-def trial_s(turns: int, turn_s: float) -> float:
+def trial_s(turns: int, turn_s: float, warmup_s: float = WARMUP_S) -> float:
     """Estimated seconds of a trial of `turns` turns an agent, warm-up and switching included."""
-    return max(MIN_WARMUP_S, turn_s) + (WARMUP_REST_TURNS + turns + TAIL_TURNS) * turn_s + SWITCH_S
+    return max(warmup_s, turn_s) + (WARMUP_REST_TURNS + turns + TAIL_TURNS) * turn_s + SWITCH_S
 
 
 def fit(
@@ -141,6 +141,7 @@ def fit(
     budget_s: float,
     block_s: float,
     switch_s: float = 0.0,
+    warmup_s: float = WARMUP_S,
     rounds: int | None = None,
 ) -> Fit:
     """Fit rounds and trial lengths to `budget_s`.
@@ -151,6 +152,7 @@ def fit(
         budget_s: seconds left.
         block_s: seconds that one server start costs where a variant runs all its levels on it (0 for running servers).
         switch_s: seconds that bringing up the variant costs before every trial, where variants alternate.
+        warmup_s: seconds of warm-up of a trial, at least.
         rounds: a fixed number of rounds; then only trial lengths are fitted, down to their floor.
 
     Trials shrink from their aim towards the floor until 4 rounds fit; if even the shortest leave room for fewer than 3,
@@ -159,7 +161,7 @@ def fit(
     """
     levels = sorted(turn_s)
     dropped: list[int] = []
-    costs = _Costs(turn_s, variants, block_s, switch_s)
+    costs = _Costs(turn_s, variants, block_s, switch_s, warmup_s)
     while True:
         wanted = rounds or PREFERRED_ROUNDS
         share = _largest_share(levels, costs, SAFETY * budget_s / wanted)
@@ -188,6 +190,7 @@ class _Costs:
     variants: int
     block_s: float
     switch_s: float
+    warmup_s: float
 
     def turns(self, levels: Sequence[int], share: float) -> dict[int, int]:
         """Turns an agent by level, at `share` of the way from the floor to the aim."""
@@ -199,7 +202,7 @@ class _Costs:
 
     def round_s(self, turns: Mapping[int, int]) -> float:
         """Seconds of a round."""
-        trials_s = sum(self.switch_s + trial_s(k, self.turn_s[level]) for level, k in turns.items())
+        trials_s = sum(self.switch_s + trial_s(k, self.turn_s[level], self.warmup_s) for level, k in turns.items())
         return self.variants * (self.block_s + trials_s)
 
 

@@ -22,6 +22,8 @@ class Bench:
     control: Control
     model: str | None
     alive: Callable[[], bool]
+    warmup_s: float
+    """How long agents play before anything is measured, at least."""
     stamps: str = "user"
     take_lags_ns: Callable[[], list[int]] = list
     """Receive lags of the connections since the last call."""
@@ -36,6 +38,7 @@ def bench_of(target: Target, experiment: Experiment, sink: Sink) -> Bench:
         control=target.control,
         model=target.model,
         alive=target.alive,
+        warmup_s=experiment.warmup_s,
         stamps=target.transport.stamps,
         take_lags_ns=target.transport.take_lags_ns,
         body=target.body,

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from loadgen.experiment.schedule import MIN_WARMUP_S
 from loadgen.records.model import RequestRecord, Segment
 from loadgen.units import s_to_ns
 
@@ -15,7 +14,7 @@ FAILURES_IN_A_ROW = 5
 class Board:
     """What the agents of one trial share: who is warm, who is done, what is in flight, and whether to stop."""
 
-    def __init__(self, agents: int, turns: int, *, alive: Callable[[], bool]) -> None:
+    def __init__(self, agents: int, turns: int, *, warmup_s: float, alive: Callable[[], bool]) -> None:
         self.agents = agents
         self.turns = turns
         self.in_flight = 0
@@ -27,7 +26,7 @@ class Board:
         self._warm: set[int] = set()
         self._measured: dict[int, int] = {}
         self._failures = 0
-        self._warm_from_ns = time.monotonic_ns() + s_to_ns(MIN_WARMUP_S)
+        self._warm_from_ns = time.monotonic_ns() + s_to_ns(warmup_s)
         self.on_measured: Callable[[], None] = lambda: None
         self.on_segments_done: Callable[[], None] = lambda: None
 

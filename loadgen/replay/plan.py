@@ -71,7 +71,7 @@ def _fit_with_drift(
     if not experiment.drift_check or fitted.rounds <= 1:
         return fitted, 0.0
     first = blocks(names, sorted(fitted.turns), rounds=1, seed=experiment.seed)[0].levels[0]
-    extra_s = open_s + trial_s(fitted.turns[first], turn_s[first])
+    extra_s = open_s + trial_s(fitted.turns[first], turn_s[first], experiment.warmup_s)
     return _fit(experiment, names, turn_s, left_s=max(0.0, left_s - extra_s), open_s=open_s), extra_s
 
 
@@ -92,6 +92,7 @@ def _fit(
         budget_s=left_s,
         block_s=block_s,
         switch_s=open_s * every,
+        warmup_s=experiment.warmup_s,
         rounds=experiment.rounds,
     )
 

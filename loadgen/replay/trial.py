@@ -41,7 +41,7 @@ class Trial:
         planned = self.planned
         before = await self._counters()
         start_ns = time.monotonic_ns()
-        board = Board(planned.level, planned.turns_per_agent, alive=self.bench.alive)
+        board = Board(planned.level, planned.turns_per_agent, warmup_s=self.bench.warmup_s, alive=self.bench.alive)
         client: ClientReading | None = None
 
         def measured() -> None:

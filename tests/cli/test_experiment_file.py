@@ -16,6 +16,7 @@ from loadgen.cli.sweep import FILE_DEFAULTS, is_file
 from loadgen.errors import LoadgenError
 from loadgen.experiment.levels import parse_levels
 from loadgen.experiment.model import Difference, Experiment
+from loadgen.experiment.schedule import WARMUP_S
 from loadgen.units import parse_duration_s
 from tests.cli.conftest import Result
 
@@ -87,6 +88,7 @@ def test_the_shown_defaults_are_those_of_the_experiment() -> None:
     """What --help says is what happens."""
     fields = Experiment.model_fields
     assert parse_duration_s(FALLBACKS["time_budget"]) == fields["time_budget_s"].default == DEFAULTS["time_budget_s"]
+    assert parse_duration_s(FALLBACKS["warmup"]) == fields["warmup_s"].default == WARMUP_S
     assert (int(FALLBACKS["seed"]), float(FALLBACKS["min_effect"])) == (fields["seed"].default, 0.05)
     assert [field.value for field in Field] == list(get_args(Difference))
     for command, wait, levels in (("ab", "10m", DEFAULTS["levels"]), ("sweep", "2m; 10m", FILE_DEFAULTS["levels"])):

@@ -29,7 +29,10 @@ from tests.cli.invoked import invoked
 from tests.records.folder import written
 from tests.records.make import journal
 
-SHORT = ("--workload", "demo", "--time-budget", "1s", "-c", "2", "--rounds", "1", "--no-drift-check")
+SHORT = (
+    *("--workload", "demo", "--time-budget", "1s", "--warmup", "0.2s", "-c", "2", "--rounds", "1"),
+    "--no-drift-check",
+)
 """A run as short as it gets."""
 
 
@@ -166,6 +169,18 @@ def test_a_finished_run_is_judged_again(
     title = {0: "Gate: passed", 5: "Gate: failed", 6: "Gate: can't tell"}[plain]
     assert title in result.out
     assert invoked("gate", "--bisect", *options, "--resume", folder).code == bisecting
+
+
+def test_a_run_is_judged_by_the_criteria_that_it_was_made_with(tmp_path: Path) -> None:
+    """`report` and `gate --resume` ask what the run was made for, and other criteria go before those."""
+    folder = str(finished(tmp_path / "run", SLOW, at_least=0.7, fail_on=["good:ttft.max<=1h"]))
+    for command in (["report", folder], ["gate", "--resume", folder]):
+        result = invoked(*command)
+        assert result.code == 0, result.err
+        assert "at least 0.700: passed" in result.out
+        assert "good at 2 agents: ttft" in result.out
+    assert invoked("gate", "--resume", folder, "--at-least", "0.97").code == 5
+    assert invoked("report", folder, "--fail-on", "speedup>=0.97").code == 5
 
 
 def test_json_is_one_document_with_the_gate(tmp_path: Path) -> None:

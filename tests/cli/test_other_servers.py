@@ -42,7 +42,7 @@ def chat_only() -> Iterator[str]:
 
 def test_what_only_llama_server_tells_is_not_measured(chat_only: str, tmp_path: Path) -> None:
     """A sweep of another server counts tokens and tasks; acceptance, queue wait and slots are null, never 0."""
-    options = ["-c", "1", "--rounds", "1", "--time-budget", "1s", "--out", str(tmp_path / "run")]
+    options = ["-c", "1", "--rounds", "1", "--time-budget", "1s", "--warmup", "0.2s", "--out", str(tmp_path / "run")]
     result = loadgen("sweep", chat_only, *options)
     assert "Traceback" not in result.err
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

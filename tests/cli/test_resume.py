@@ -13,7 +13,7 @@ from tests.cli.conftest import API_KEY, Running, loadgen
 
 pytestmark = pytest.mark.live
 
-SHORT = ("--workload", "demo", "--time-budget", "1s")
+SHORT = ("--workload", "demo", "--time-budget", "1s", "--warmup", "0.5s")
 """Trials as short as they get."""
 OPTIONS = (*SHORT, "-c", "1,2", "--rounds", "2")
 

@@ -33,6 +33,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory, command: list[str]) -> tu
         "1",
         "--time-budget",
         "1s",
+        "--warmup",
+        "0.3s",
         "--json",
         "--out",
         str(folder),

@@ -92,8 +92,8 @@ def test_a_race_ends_with_a_command_line(tmp_path: Path) -> None:
     ]
     options = [
         *("--agents", "4", "--tune-n-max", "1,3", "--workload", "demo", "--max-tokens", "8", "--rounds", "2"),
-        *("--time-budget", "1s", "--check-output", "off", "--no-drift-check", "--memory-source", "none"),
-        *("--coresident", "--server-cpus", str(min(os.sched_getaffinity(0)))),
+        *("--time-budget", "1s", "--warmup", "0.2s", "--check-output", "off", "--no-drift-check"),
+        *("--memory-source", "none", "--coresident", "--server-cpus", str(min(os.sched_getaffinity(0)))),
     ]
     folder = tmp_path / "run"
     result = loadgen("ab", "--tune", *options, "--json", "--out", str(folder), *command)

@@ -43,7 +43,7 @@ def reason(check: OutputCheck, baseline: OutputCheck | None) -> str | None:
 
 def experiment(*variants: dict[str, Any], **fields: Any) -> Experiment:
     """The shortest run over these variants, the first being the baseline."""
-    shortest = {"levels": (1,), "workload": "demo", "rounds": 1, "time_budget_s": 1}
+    shortest = {"levels": (1,), "workload": "demo", "rounds": 1, "time_budget_s": 1, "warmup_s": 0.2}
     return Experiment.model_validate({"variants": variants, "baseline": variants[0]["name"], **shortest, **fields})
 
 

@@ -96,6 +96,7 @@ def experiment(url: str, path: Path, **fields: Any) -> Experiment:
             "workload": str(path),
             "rounds": 1,
             "time_budget_s": 1,
+            "warmup_s": 0.2,
             "check_output": "off",
             **fields,
         }

@@ -114,6 +114,7 @@ def experiment(url: str, workload: str) -> Experiment:
             "workload": workload,
             "rounds": 1,
             "time_budget_s": 1,
+            "warmup_s": 0.2,
         }
     )
 

@@ -55,6 +55,7 @@ async def play(folder: Path, server: FakeLlama, **fields: Any) -> tuple[Run, lis
             "workload": "demo",
             "rounds": 1,
             "time_budget_s": 1,
+            "warmup_s": 0.2,
             "check_output": "off",
             "drift_check": False,
             **fields,

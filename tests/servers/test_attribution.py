@@ -133,7 +133,7 @@ async def test_a_run_goes_on_without_its_log_and_says_why(tmp_path: Path) -> Non
         asked = Experiment.model_validate(
             {
                 "variants": [{"kind": "url", "name": "off", "url": server.address, "server_log": "/none.log"}],
-                "baseline": "off", "levels": (1,), "workload": "demo", "rounds": 1, "time_budget_s": 1,
+                "baseline": "off", "levels": (1,), "workload": "demo", "rounds": 1, "time_budget_s": 1, "warmup_s": 0.2,
                 "check_output": "off", "drift_check": False, "memory_source": "none",
             }
         )  # fmt: skip

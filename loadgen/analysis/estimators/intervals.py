@@ -185,13 +185,20 @@ def ratio_over_rounds(
 
 
 def _jackknife(value: float, without_one: Sequence[float]) -> tuple[float, float]:
-    """95 % interval from the estimates without one round each (Efron & Tibshirani 1993, chapter 11)."""
+    """95 % interval from the estimates without one round each, on their logarithms where all are positive."""
     logarithmic = value > 0 and min(without_one) > 0
-    points = [math.log(point) for point in without_one] if logarithmic else list(without_one)
-    rounds = len(points)
-    mean = fmean(points)
-    error = math.sqrt((rounds - 1) / rounds * sum((point - mean) ** 2 for point in points))
-    half = t_quantile((1 + CONFIDENCE) / 2, rounds - 1) * error
+    half = jackknife_half_width([math.log(point) for point in without_one] if logarithmic else without_one)
     if logarithmic:
         return value * exp_capped(-half), value * exp_capped(half)
     return value - half, value + half
+
+
+def jackknife_half_width(without_one: Sequence[float]) -> float:
+    """Half the 95 % interval of a statistic, from its values without one round each, at least two of them.
+
+    Efron & Tibshirani 1993, chapter 11: the standard error is √((n − 1)/n · Σ(θᵢ − θ̄)²).
+    """
+    rounds = len(without_one)
+    mean = fmean(without_one)
+    error = math.sqrt((rounds - 1) / rounds * sum((point - mean) ** 2 for point in without_one))
+    return t_quantile((1 + CONFIDENCE) / 2, rounds - 1) * error
