@@ -1,0 +1,1 @@
+"""Grafana's dashboards as files, and what draws them without Grafana."""

@@ -1,0 +1,1 @@
+"""What monitoring sees: the run as Prometheus metrics, live, pushed, and as files."""
