@@ -12,7 +12,8 @@ from loadgen.workload.recorded import RecordedSession
 
 N = 8
 """Units a gram. Shorter ones come again by chance, longer ones miss what an edit leaves in place."""
-_UNIT = re.compile(r"\w+|[^\w\s]")
+UNIT = re.compile(r"\w+|[^\w\s]")
+"""A unit: a word, or a mark of punctuation."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
 
 
@@ -44,11 +45,11 @@ def copy_rate(sessions: Iterable[RecordedSession]) -> CopyRate:
             if turn.history_reset is not None:
                 seen.clear()
             for message in turn.messages:
-                seen.update(_grams(text_of(message, names=False)))
+                seen.update(grams_of(text_of(message, names=False)))
             if turn.assistant is None:
                 continue
             # What the same answer said before is no draft from the context: it counts for the next one.
-            own = _grams(text_of(turn.assistant, names=False))
+            own = grams_of(text_of(turn.assistant, names=False))
             if own:
                 grams.append(len(own))
                 copied.append(sum(gram in seen for gram in own))
@@ -75,9 +76,9 @@ def content_text(content: Any) -> str:
     return ""
 
 
-def _grams(text: str) -> list[int]:
+def grams_of(text: str) -> list[int]:
     """A number for each gram of a text, in order: a rolling hash (Karp & Rabin 1987), so that none is held as text."""
-    units = [hash_of(unit) for unit in _UNIT.findall(text)]
+    units = [hash_of(unit) for unit in UNIT.findall(text)]
     return rolling(units)
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from loadgen.errors import WorkloadError
+from loadgen.workload.depth_band import longest_window, windows
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -18,6 +19,7 @@ _SESSION = "session"
 _WARM_UP = "warm-up"
 _START = "start"
 _ORDER = "order"
+_DEPTH = "depth"
 
 
 def rng(seed: int, *parts: int | str) -> "Generator":
@@ -70,7 +72,14 @@ def _pass(  # noqa: PLR0917 - the parts of the seed in the glossary's order
 
 
 def start_turns(
-    depths: Sequence[Sequence[int]], *, seed: int, level: int, rounds: int, upto: int | None = None
+    depths: Sequence[Sequence[int]],
+    *,
+    seed: int,
+    level: int,
+    rounds: int,
+    upto: int | None = None,
+    depth: int | None = None,
+    turns: int = 1,
 ) -> list[list[tuple[int, int]]]:
     """Where each agent starts: `[round - 1][agent]` → (session index, turn index).
 
@@ -79,6 +88,9 @@ def start_turns(
     equal shares of the ordered turns, and which round gets which point of a share is drawn. So each turn is equally
     likely, and both a trial and the whole run cover the depths evenly. The deepest start is not always the same agent.
 
+    At a fixed depth the population is not all turns but the windows that stay near it, one a session (see
+    `depth_band`): each session is then equally likely.
+
     Args:
         depths: prompt depth in tokens, `depths[s][t]` of turn t of session s.
         seed: the seed of the run.
@@ -86,24 +98,44 @@ def start_turns(
         rounds: the planned number of rounds: the points are spread over as many.
         upto: how many rounds to return; default `rounds`. Rounds beyond the plan come in further samples of `rounds`
             rounds each, so that the planned ones stay as they are.
+        depth: the fixed depth that segments are to stay near; null: all turns.
+        turns: how many turns a segment has there.
 
-    Raises `WorkloadError` where the workload has no turn.
+    Raises `WorkloadError` where the workload has no turn (at a fixed depth: none near it).
     """
-    turns = sorted((depth, s, t) for s, session in enumerate(depths) for t, depth in enumerate(session))
-    if not turns:
-        raise WorkloadError("The workload holds no turn.")
+    among = _population(depths, depth, turns)
     wanted = rounds if upto is None else upto
     starts: list[list[tuple[int, int]]] = []
     while len(starts) < wanted:
-        starts += _sample(turns, seed=seed, level=level, rounds=rounds, first_round=len(starts) + 1)
+        starts += _sample(among, seed=seed, level=level, rounds=rounds, first_round=len(starts) + 1, depth=depth)
     return starts[:wanted]
 
 
+def _population(depths: Sequence[Sequence[int]], depth: int | None, turns: int) -> list[tuple[int, int, int]]:
+    """The (depth, session, turn) at which a segment may begin, ordered by depth."""
+    if depth is None:
+        among = sorted((one, s, t) for s, session in enumerate(depths) for t, one in enumerate(session))
+    else:
+        # A pilot asks for more turns than sessions stay there: it plays on beyond them.
+        among = windows(depths, depth, max(1, min(turns, longest_window(depths, depth))))
+    if not among:
+        where = "" if depth is None else f" near a depth of {depth:,} tokens"
+        raise WorkloadError(f"The workload holds no turn{where}.")
+    return among
+
+
 def _sample(
-    turns: Sequence[tuple[int, int, int]], *, seed: int, level: int, rounds: int, first_round: int
+    turns: Sequence[tuple[int, int, int]],
+    *,
+    seed: int,
+    level: int,
+    rounds: int,
+    first_round: int,
+    depth: int | None,
 ) -> list[list[tuple[int, int]]]:
     """One systematic sample for `rounds` rounds from `first_round` on."""
-    generator = rng(seed, _START, level, rounds, first_round)
+    at: tuple[int | str, ...] = () if depth is None else (_DEPTH, depth)
+    generator = rng(seed, _START, level, rounds, first_round, *at)
     offset = float(generator.random())
     places = [generator.permutation(rounds) for _ in range(level)]
     points = level * rounds
@@ -113,6 +145,6 @@ def _sample(
             turns[min(int((share * rounds + int(places[share][r]) + offset) * len(turns) / points), len(turns) - 1)]
             for share in range(level)
         ]
-        order = rng(seed, _ORDER, level, first_round + r).permutation(level)
+        order = rng(seed, _ORDER, level, first_round + r, *at).permutation(level)
         starts.append([chosen[int(share)][1:] for share in order])
     return starts

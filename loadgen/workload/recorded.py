@@ -44,6 +44,7 @@ class RecordedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         output_tokens: tokens of the answer, as the file says.
         cached_tokens: of the prompt, as the file says.
         finish_reason: as the file says.
+        max_tokens: the cap of the answer, where it was recorded to be played again with the same one.
         tool_times_s: how long each tool ran where several did at once; `delay_s` is the longest.
         history_reset: the prompt doesn't go on from the turn before: `messages` is all of it (`compact`: the agent
             summed up, `edit`: it changed what stood there).
@@ -62,6 +63,7 @@ class RecordedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     output_tokens: int | None = None
     cached_tokens: int | None = None
     finish_reason: str | None = None
+    max_tokens: int | None = None
     tool_times_s: list[float] | None = None
     history_reset: Literal["compact", "edit"] | None = None
     spawn: list[str] = []

@@ -4,19 +4,22 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
 from loadgen.records.manifest import WorkloadFacts
 from loadgen.workload.copy_rate import text_of
-from loadgen.workload.recorded import Cancel, RecordedSession, RecordedTurn, TurnKind
+from loadgen.workload.recorded import Cancel
 
 Message = dict[str, Any]
 """One chat message in OpenAI's shape: `role` and `content`, and of tools `tool_calls` or `tool_call_id`."""
 
 History = Literal["recorded", "live"]
 """Whose answers go back into the prompt: the workload's own, or those that the server just gave."""
+
+OutputLength = Literal["natural", "exact"]
+"""Whether the model ends its answers itself, or the server is told to ignore end-of-text."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +57,12 @@ class Turn:
     spawn: tuple["Session", ...] = ()
     join: tuple[str, ...] = ()
 
-    def answered(self, text: str | None) -> list[Message]:
-        """What goes back into the prompt for this turn's answer: the recorded message, or `text` in its place.
-
-        Recorded tool calls stay: the recorded results of tools, which follow, answer them and no others.
-        """
-        recorded = {"role": "assistant", "content": self.answer} if self.assistant is None else self.assistant
-        if not recorded:
-            return []
-        if not text:
-            return [dict(recorded)]
-        said = {"role": "assistant", "content": text}
-        return [said | {"tool_calls": recorded["tool_calls"]} if recorded.get("tool_calls") else said]
+    @property
+    def recorded(self) -> Message | None:
+        """The recorded answer as a message; null where the agent dropped it, so that nothing of it goes back."""
+        if self.assistant is None:
+            return {"role": "assistant", "content": self.answer}
+        return dict(self.assistant) or None
 
 
 @dataclass(frozen=True)
@@ -75,6 +72,15 @@ class Session:
     id: str
     turns: tuple[Turn, ...]
     tools: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkClass:
+    """One class of a mix: what it is called, its weight among the agents, and what they play."""
+
+    name: str
+    weight: float
+    workload: "Workload"
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,8 @@ class Workload:
         cut: sessions that were ended early, at a turn boundary, because the next turn would not have fitted.
         redrawn: sessions drawn afresh because not even their first turns fitted.
         notes: sentences on what was left out, made up or changed on the way, to be shown before it is played.
+        classes: of a mix each class of work. Agents play the workload of their class, with its own history and lengths;
+            what stands above is then of all classes together (`history` that of the first). Empty without a mix.
     """
 
     name: str
@@ -106,6 +114,7 @@ class Workload:
     cut: int
     redrawn: int
     notes: tuple[str, ...] = ()
+    classes: tuple["WorkClass", ...] = ()
 
     @property
     def depths(self) -> tuple[tuple[int, ...], ...]:
@@ -113,13 +122,12 @@ class Workload:
         return tuple(tuple(turn.depth for turn in session.turns) for session in self.sessions)
 
 
-def prompt(session: Session, turn: int, *, salt: str, answers: Mapping[int, str]) -> list[Message]:
+def prompt(session: Session, turn: int, *, salt: str, answers: Mapping[int, Message]) -> list[Message]:
     """The whole message list of a turn (from 0), new dicts every time.
 
     `salt` stands on a line of its own in front of the very first message, because a server reuses cached prompts from
     their beginning: a salt further back would leave the text before it shared. An earlier turn's assistant message is
-    `answers[t]`, or the recorded answer where there is none or it is empty: some chat templates reject empty assistant
-    messages.
+    `answers[t]` (see `put_back`), or the recorded answer where there is none.
 
     Raises `IndexError` when the session has no such turn.
     """
@@ -131,7 +139,8 @@ def prompt(session: Session, turn: int, *, salt: str, answers: Mapping[int, str]
             messages.clear()
         messages += [dict(message) for message in step.messages]
         if index < turn:
-            messages += step.answered(answers.get(index))
+            answer = answers.get(index) or step.recorded
+            messages += [] if answer is None else [dict(answer)]
     if salt:
         messages[0]["content"] = _salted(messages[0].get("content"), salt)
     return messages
@@ -162,53 +171,15 @@ def _fields(session: Session) -> dict[str, Any]:
     return {"id": session.id, "tools": session.tools, "turns": turns}
 
 
-def as_recorded(session: Session, workload: Workload) -> RecordedSession:
-    """A session as a file keeps it: what is new in each turn, and the answer that recorded history has."""
-    return RecordedSession(
-        session_id=session.id,
-        source={"name": workload.name, "digest": workload.facts.digest},
-        turns=[
-            RecordedTurn(
-                messages=[dict(message) for message in turn.messages],
-                assistant=next(iter(turn.answered(None)), None),
-                delay_s=turn.wait_s,
-                delay_kind=turn.wait_kind or "arrival",
-                kind=cast("TurnKind", turn.kind),
-            )
-            for turn in session.turns
-        ],
-        tools=[dict(tool) for tool in session.tools] or None,
-    )
-
-
-def sample_text(workload: Workload, *, characters: int = 20_000) -> str:
-    """Prompt and answer text from the front of the pool, at most `characters` long.
-
-    Meant to be sent to the server's tokenizer once, to learn its characters a token for this very mix of text.
-    """
-    parts: list[str] = []
-    length = 0
-    for session in workload.sessions:
-        for turn in session.turns:
-            for message in (*turn.messages, *turn.answered(None)):
-                parts.append(text_of(message))
-                length += len(parts[-1]) + 1
-            if length > characters:
-                return "\n".join(parts)[:characters]
-    return "\n".join(parts)[:characters]
-
-
 def spread_text(workload: Workload, *, characters: int = 40_000, windows: int = 80) -> str:
     """Text from all over the pool, at most `characters` long, in so many pieces at equal distances.
 
-    Meant as `sample_text` is, for recordings: what stands in front of them (tasks in prose) is unlike what follows
-    (listings, calls), which takes most of the room. Two cut tokens a piece are 1 % of its tokens.
+    Meant to be sent to the server's tokenizer once, to learn its characters a token for this very mix of text. It is
+    from all over, because what stands in front (tasks in prose) is unlike what follows (listings, calls), which takes
+    most of the room. Two cut tokens a piece are 1 % of its tokens.
     """
     texts = [
-        text_of(message)
-        for session in workload.sessions
-        for turn in session.turns
-        for message in (*turn.messages, *turn.answered(None))
+        text_of(message) for session in workload.sessions for turn in session.turns for message in _with_answer(turn)
     ]
     total = sum(map(len, texts))
     if total <= characters:
@@ -222,3 +193,8 @@ def spread_text(workload: Workload, *, characters: int = 40_000, windows: int = 
             parts.append(text[max(0, start - before) :][:size])
         before += len(text)
     return "".join(parts)
+
+
+def _with_answer(turn: Turn) -> list[Message]:
+    """The messages of a turn and its recorded answer."""
+    return [*turn.messages, *([] if turn.recorded is None else [turn.recorded])]

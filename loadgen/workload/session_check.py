@@ -5,13 +5,12 @@ from typing import Any
 
 import msgspec
 
+from loadgen.workload.corpus import CORPORA
 from loadgen.workload.recorded import Problem, RecordedSession, RecordedTurn
 from loadgen.workload.row_fields import is_time
 
 __all__ = ["CORPORA", "checked"]
 
-CORPORA = ("code", "prose", "listing", "diff", "log", "json")
-"""Kinds of text that can stand in for a message of which only the length is known."""
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _MOST_TOKENS = 1 << 24
 """Of one made-up text: sixteen times the longest context there is."""
@@ -95,7 +94,7 @@ def _wrong_turn(turn: RecordedTurn, number: int, where: str) -> Iterator[str]:
         yield f"{where}.delay_s is no time from 0 on"
     if not all(is_time(time) for time in turn.tool_times_s or ()):
         yield f"{where}.tool_times_s has a time that is none"
-    for name in ("input_tokens", "output_tokens", "cached_tokens"):
+    for name in ("input_tokens", "output_tokens", "cached_tokens", "max_tokens"):
         if (getattr(turn, name) or 0) < 0:
             yield f"{where}.{name} is below 0"
     yield from _wrong_answer(turn, where)

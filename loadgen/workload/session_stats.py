@@ -8,8 +8,8 @@ from math import ceil
 from typing import Any
 
 from loadgen.workload.copy_rate import CopyRate, copy_rate, text_of
-from loadgen.workload.corpus import ASSUMED_CHARS_PER_TOKEN
 from loadgen.workload.recorded import RecordedSession, RecordedTurn
+from loadgen.workload.sizing import ASSUMED_CHARS_PER_TOKEN
 
 __all__ = ["CONTEXTS", "TurnSize", "describe", "sizes"]
 

@@ -4,16 +4,17 @@ Every request says what to answer and how long, so that the live answers of a re
 How well a draft does depends on this: an edit copies from the prompt, an explanation doesn't.
 """
 
-import keyword
 import re
-from collections import Counter
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal, Protocol
 
-from loadgen.workload import corpus
-from loadgen.workload.corpus import ToolOutput
+from loadgen.workload.corpus.files import short_file
+from loadgen.workload.corpus.library import Library, standard
+from loadgen.workload.corpus.names import frequent_names, renamed
+from loadgen.workload.corpus.output import ToolOutput
+from loadgen.workload.corpus.text import beginning, words
 from loadgen.workload.distribution import RandomSource
+from loadgen.workload.sizing import Sizer
 
 Kind = Literal["prose", "edit", "extract"]
 
@@ -26,8 +27,8 @@ _MIN_EDIT_TOKENS = 40
 _EXPLAIN = "Explain in a few sentences what this shows and what you would look at next."
 _CALLS = re.compile(r"\b([A-Za-z_]\w*)\(")
 _LONG_WORDS = re.compile(r"\b([A-Za-z]{8,})\b")
-_NAMES = re.compile(r"\b[A-Za-z_]\w{2,}\b")
-_NO_NAMES = frozenset(keyword.kwlist) | {"self", "the", "and", "that", "this"}
+_CALLING = frozenset({"code", "source", "view", "grep", "diff"})
+"""Kinds of text in which names stand in front of brackets."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,11 @@ class Tasks(Protocol):
         """A system message of about so many tokens."""
         ...
 
-    def step(self, source: RandomSource, kind: Kind, *, opening: bool, size: Size) -> Step:
-        """One turn. `opening` is for turns in which a user speaks rather than a tool."""
+    def step(self, source: RandomSource, kind: Kind, *, opening: bool, size: Size, corpus: str | None = None) -> Step:
+        """One turn. `opening` is for turns in which a user speaks rather than a tool.
+
+        `corpus` is the kind of text that is shown, where it isn't the one of all turns.
+        """
         ...
 
 
@@ -78,72 +82,83 @@ class WordTasks:
 
     def system(self, source: RandomSource, tokens: int) -> str:
         """So many words."""
-        return corpus.words(source, tokens)
+        return words(source, tokens)
 
-    def step(self, source: RandomSource, _kind: Kind, *, opening: bool, size: Size) -> Step:  # noqa: ARG002 - words without meaning are alike, whoever says them
+    def step(
+        self, source: RandomSource, _kind: Kind, *, opening: bool, size: Size, corpus: str | None = None
+    ) -> Step:  # words without meaning are alike, whoever says them
         """So many words, and so many for the answer."""
-        return Step(corpus.words(source, size.material), corpus.words(source, size.answer))
+        del opening, corpus
+        return Step(words(source, size.material), words(source, size.answer))
 
 
 class TextTasks:
-    """Requests about real code or prose."""
+    """Requests about real code or prose.
 
-    def __init__(self, kind: Literal["code", "prose"], chars_per_token: float) -> None:
-        self._code = kind == "code"
-        self._chars_per_token = chars_per_token
+    Args:
+        corpus: the kind of text that turns show (`loadgen.workload.corpus`).
+        sizer: says how long texts are.
+        library: the files that they are made of; null: Python's standard library.
+    """
+
+    def __init__(self, corpus: str, sizer: Sizer, library: Library | None = None) -> None:
+        self._corpus = corpus
+        self._sizer = sizer
+        self._library = library or standard()
 
     def tokens(self, text: str) -> int:
-        """Characters over characters a token, rounded up."""
-        return ceil(len(text) / self._chars_per_token)
+        """As the sizer says."""
+        return self._sizer.tokens(text)
 
     def system(self, source: RandomSource, tokens: int) -> str:
         """The agent's role, filled up with prose as house rules, or cut."""
-        characters = self._characters(tokens)
-        rules = corpus.passage(source, max(0, characters - len(_SYSTEM) - 2))
-        return f"{_SYSTEM}\n\n{rules}"[:characters]
+        size = self._sizer.size(tokens)
+        rules = self._text(source, "prose", max(0, size - self._sizer.measured(_SYSTEM) - 2)).text
+        return self._sizer.clip(f"{_SYSTEM}\n\n{rules}", size)
 
-    def step(self, source: RandomSource, kind: Kind, *, opening: bool, size: Size) -> Step:
+    def step(self, source: RandomSource, kind: Kind, *, opening: bool, size: Size, corpus: str | None = None) -> Step:
         """A third of an opening turn is the user's own prose; the rest, and a tool's turn, is what commands printed."""
-        characters = self._characters(size.material)
-        said = corpus.passage(source, characters // 3) + "\n\n" if opening else ""
-        left = max(1, characters - len(said))
+        shown = corpus or self._corpus
+        whole = self._sizer.size(size.material)
+        said = self._text(source, "prose", whole // 3).text + "\n\n" if opening else ""
+        left = max(1, whole - self._sizer.measured(said))
         if kind == "edit":
-            step = self._edit(source, left, self._characters(max(size.edit, _MIN_EDIT_TOKENS)))
+            step = self._edit(source, shown, left, self._sizer.size(max(size.edit, _MIN_EDIT_TOKENS)))
         elif kind == "extract":
-            step = self._extract(self._output(source, left), self._characters(size.answer))
+            step = self._extract(shown, self._text(source, shown, left), self._sizer.size(size.answer))
         else:
-            answer = corpus.passage(source, self._characters(size.answer))
-            step = Step(_shown(self._output(source, left), _EXPLAIN), answer)
+            answer = self._text(source, "prose", self._sizer.size(size.answer)).text
+            step = Step(_shown(self._text(source, shown, left), _EXPLAIN), answer)
         return Step(said + step.content, step.answer)
 
-    def _output(self, source: RandomSource, characters: int) -> ToolOutput:
-        return corpus.tool_output(source, characters) if self._code else corpus.page(source, characters)
+    def _text(self, source: RandomSource, corpus: str, size: int) -> ToolOutput:
+        return beginning(corpus, source, size, self._sizer, self._library)
 
-    def _edit(self, source: RandomSource, characters: int, longest: int) -> Step:
+    def _edit(self, source: RandomSource, shown: str, size: int, longest: int) -> Step:
         """A short text to return, after another tool output where there is more to show than the text."""
-        smallest = self._characters(_MIN_EDIT_TOKENS)
-        wanted = min(max(characters, smallest), longest)
-        file = corpus.short_file(source, wanted) if self._code else corpus.page(source, wanted)
-        rest = characters - wanted
-        before = _printed(self._output(source, rest)) + "\n" if rest >= smallest else ""
-        old = _frequent_name(file.text)
-        new = f"{old}_new" if self._code else old.upper()
+        smallest = self._sizer.size(_MIN_EDIT_TOKENS)
+        wanted = min(max(size, smallest), longest)
+        is_prose = shown == "prose"
+        if is_prose:
+            file = self._text(source, "prose", wanted)
+        else:
+            file = short_file(source, wanted, self._sizer, self._library)
+        rest = size - wanted
+        before = _printed(self._text(source, shown, rest)) + "\n" if rest >= smallest else ""
+        (old,) = frequent_names(file.text)
+        new = old.upper() if is_prose else f"{old}_new"
         request = f"Return the last file above in full with every `{old}` renamed to `{new}`. Add nothing else."
-        changed = re.sub(rf"\b{re.escape(old)}\b", lambda _match: new, file.text)
-        return Step(before + _shown(file, request), changed)
+        return Step(before + _shown(file, request), renamed(file.text, old, new))
 
-    def _extract(self, output: ToolOutput, answer: int) -> Step:
+    def _extract(self, shown: str, output: ToolOutput, answer: int) -> Step:
         pattern, what = (
             (_CALLS, "name that stands right before a `(`")
-            if self._code
+            if shown in _CALLING
             else (_LONG_WORDS, "word of eight letters or more")
         )
         request = f"List every {what} in the output above, each once, in order, one a line. Add nothing else."
         names = "\n".join(dict.fromkeys(pattern.findall(output.text)))
-        return Step(_shown(output, request), names[:answer].strip() or "none")
-
-    def _characters(self, tokens: int) -> int:
-        return max(1, round(tokens * self._chars_per_token))
+        return Step(_shown(output, request), self._sizer.clip(names, answer).strip() or "none")
 
 
 def _shown(output: ToolOutput, request: str) -> str:
@@ -152,9 +167,3 @@ def _shown(output: ToolOutput, request: str) -> str:
 
 def _printed(output: ToolOutput) -> str:
     return f"$ {output.command}\n{output.text}"
-
-
-def _frequent_name(text: str) -> str:
-    """The most frequent name, the first of equals; `text` where the text has no name."""
-    counts = Counter(name for name in _NAMES.findall(text) if name not in _NO_NAMES)
-    return counts.most_common(1)[0][0] if counts else "text"

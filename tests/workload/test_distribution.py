@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.workload.distribution import Choice, Fixed, Lognormal, Uniform, parse
+from loadgen.workload.distribution import Bin, Bins, Choice, Fixed, Lognormal, Uniform, parse
 from loadgen.workload.draws import rng
 
 POSITIVE = st.floats(min_value=1e-3, max_value=1e6)
@@ -82,6 +82,33 @@ def test_a_choice_has_its_weights() -> None:
     assert [choice.quantile(u) for u in (0.0, 0.2499, 0.25, 0.4999, 0.5, 0.9999)] == [3, 3, 4, 4, 5, 5]
 
 
+def test_bins_are_log_uniform_inside_and_have_their_shares() -> None:
+    """Of [0.6 in 1 to 100, 0.4 in 100 to 400] 30 % lie below 10, 60 % below 100, 80 % below 200, and none outside."""
+    bins = parse({"bins": [[0.6, [1, 100]], [0.4, [100, 400]]]})
+    assert [bins.quantile(u) for u in (0.0, 0.3, 0.6, 0.8)] == [pytest.approx(value) for value in (1, 10, 100, 200)]
+    values = draws({"bins": [[0.6, [1, 100]], [0.4, [100, 400]]]})
+    assert 1 <= min(values) <= max(values) <= 400
+    assert sum(value < 100 for value in values) == pytest.approx(2400, abs=124)
+
+
+def test_a_bin_of_one_value_is_that_value() -> None:
+    """A cap is a bin: 25 % of all draws are exactly 60, and 0 may be one value too."""
+    values = draws({"bins": [[3, [0, 0]], [1, [60, 60]]]})
+    assert set(values) == {0.0, 60.0}
+    assert values.count(60.0) == pytest.approx(1000, abs=110)
+
+
+def test_bins_are_redrawn_outside_min_and_max() -> None:
+    """What lies outside is drawn again, and a bin without a share is out."""
+    assert set(draws({"bins": [[1, [1, 1]], [1, [5, 5]], [1, [9, 9]]], "min": 2, "max": 6}, 40)) == {5.0}
+    assert parse({"bins": [[0, [1, 2]], [2, [2, 3]]]}) == Bins((Bin(2, 2, 3),))
+
+
+def test_a_choice_is_redrawn_outside_min_and_max() -> None:
+    """Its other values keep their weights among themselves."""
+    assert parse({1: 5, 2: 3, 3: 1, 4: 9, "min": 2, "max": 3}) == Choice((2.0, 3.0), (3.0, 1.0))
+
+
 def test_a_weight_of_0_is_never_drawn() -> None:
     """A value with no weight is out, also at the end of the list."""
     assert parse({1: 0, 2: 3, 3: 0}) == Choice((2.0,), (3.0,))
@@ -121,6 +148,19 @@ def test_every_float_of_the_source_gives_a_finite_value(step: int) -> None:
         ({"p50": 1, "p90": 2, "min": 5, "max": 4}, "min (5) is above max (4)"),
         ({"p50": 1, "sigma": 11}, "sigma (11) is above 10"),
         ({"p50": math.nan, "p90": 2}, "p50 must be a number from 0"),
+        ({"bins": []}, "bins are a list of [share, [lo, hi]]"),
+        ({"bins": 3}, "bins are a list of [share, [lo, hi]]"),
+        ({"bins": [[1, 2]]}, "a bin is [share, [lo, hi]]"),
+        ({"bins": [[1, [2]]]}, "a range is [lo, hi], not a list of 1"),
+        ({"bins": [[-1, [2, 3]]]}, "the share of a bin must be a number from 0"),
+        ({"bins": [[1, [2, math.inf]]]}, "hi must be a number from 0"),
+        ({"bins": [[0, [2, 3]]]}, "the shares of bins must not all be 0"),
+        ({"bins": [[1, [0, 3]]]}, "a bin that begins at 0 has no logarithm"),
+        ({"bins": [[1, [2, 5]], [1, [4, 6]]]}, "the bin [4, 6] begins before the one in front of it ends"),
+        ({"bins": [[1, [2, 5]]], "min": 6}, "min and max leave nothing of the bins"),
+        ({"bins": [[1, [2, 5]]], "p50": 6}, "unknown p50: beside bins there are min and max"),
+        ({1: 1, "min": 2}, "the weights of a choice must not all be 0 between min and max"),
+        ({1: 1, "max": -2}, "max must be a number from 0"),
     ],
 )
 def test_what_is_no_distribution_is_refused(value: object, message: str) -> None:
@@ -134,7 +174,7 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["p50", "p90", "sigma", "min", "max", "x"]) | st.integers(), inner, max_size=4
+            st.sampled_from(["p50", "p90", "sigma", "bins", "min", "max", "x"]) | st.integers(), inner, max_size=4
         )
     ),
     max_leaves=6,
@@ -148,6 +188,6 @@ def test_any_value_is_a_distribution_or_a_value_error(value: object) -> None:
         distribution = parse(value)
     except ValueError:
         return
-    assert isinstance(distribution, Fixed | Uniform | Lognormal | Choice)
+    assert isinstance(distribution, Fixed | Uniform | Lognormal | Bins | Choice)
     source = rng(1)
     assert all(0 <= distribution.draw(source) < math.inf for _ in range(5))

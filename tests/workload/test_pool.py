@@ -15,14 +15,15 @@ from loadgen.errors import WorkloadError
 from loadgen.gguf.tiny import WORDS
 from loadgen.workload import library
 from loadgen.workload.pool import build
-from loadgen.workload.profile import Profile, parse_profile
+from loadgen.workload.profile import Profile
+from loadgen.workload.profile_file import parse_profile
 from loadgen.workload.session import Turn, prompt
 
 Make = Callable[..., Profile]
 
 PRINT_DIGESTS = """
 from loadgen.workload import library
-for name in ("demo", "batch-agents-2k"):
+for name in ("demo", "batch-agents-2k", "subagent-fanout-8k"):
     print(library.load(name, seed=3, chars_per_token=3.3).facts.digest)
 """
 
@@ -62,12 +63,13 @@ def test_facts_count_the_pool(make_profile: Make) -> None:
 
 
 def test_the_same_seed_gives_the_same_sessions_in_two_processes() -> None:
-    """Work is the same wherever and whenever it is drawn; another seed gives other work."""
+    """Work is the same wherever and whenever it is drawn, tools and sub-agents too; another seed gives other work."""
     outputs = {
         subprocess.run([sys.executable, "-c", PRINT_DIGESTS], capture_output=True, check=True, text=True).stdout
         for _ in range(2)
     }
-    here = [library.load(name, seed=3, chars_per_token=3.3).facts.digest for name in ("demo", "batch-agents-2k")]
+    names = ("demo", "batch-agents-2k", "subagent-fanout-8k")
+    here = [library.load(name, seed=3, chars_per_token=3.3).facts.digest for name in names]
     assert outputs == {"\n".join(here) + "\n"}
     assert library.load("demo", seed=4).facts.digest != here[0]
 

@@ -14,6 +14,7 @@ from loadgen.errors import WorkloadError
 from loadgen.records.manifest import Clipped
 from loadgen.workload import library
 from loadgen.workload.formats.session import write
+from loadgen.workload.put_back import put_back
 from loadgen.workload.recorded import Cancel, RecordedSession, RecordedTurn
 from loadgen.workload.replayed import replay
 from loadgen.workload.session import prompt
@@ -91,7 +92,12 @@ def test_the_salt_stands_in_front_of_a_list_of_parts() -> None:
 def test_live_answers_keep_the_recorded_calls() -> None:
     """The results of tools that follow answer the recorded calls, so these stay beside the model's own words."""
     (session,) = replay([agent()], name="mine", history="live").sessions
-    messages = prompt(session, 2, salt="", answers={0: "I look.", 1: "fixed"})
+    said = [
+        put_back(turn, {"role": "assistant", "content": text})
+        for turn, text in zip(session.turns, ("I look.", "fixed"), strict=False)
+    ]
+    answers = {number: message for number, message in enumerate(said) if message is not None}
+    messages = prompt(session, 2, salt="", answers=answers)
     assert messages[2] == {"role": "assistant", "content": "I look.", "tool_calls": CALL["tool_calls"]}
     assert messages[4] == {"role": "assistant", "content": "fixed"}
 
@@ -278,7 +284,8 @@ def test_a_profile_is_clipped_to_a_smaller_slot() -> None:
     (note,) = cut.notes
     assert note == (
         f"{clipped.sessions_cut} of 64 sessions end early, because a slot holds 1500 tokens and the workload needs "
-        f"2048; {cut.redrawn} were drawn afresh"
+        f"2048; {cut.redrawn} were drawn afresh; {clipped.reuse:.1%} of prompt tokens stood in the prompt before, "
+        f"{clipped.whole_reuse:.1%} otherwise"
     )
     # Nothing of the demo's sessions reaches beyond 700 tokens.
     assert library.load("demo", seed=1, context=700).facts.clipped is None

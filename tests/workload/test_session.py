@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadgen.workload import library
-from loadgen.workload.session import Session, Turn, digest, prompt, sample_text, spread_text
+from loadgen.workload.session import Session, Turn, digest, prompt, spread_text
 
 
 def turn(text: str, answer: str, *, first: bool = False) -> Turn:
@@ -22,6 +22,7 @@ def turn(text: str, answer: str, *, first: bool = False) -> Turn:
     )
 
 
+MINE = {"role": "assistant", "content": "mine"}
 SESSION = Session("s-0", (turn("one", "first answer", first=True), turn("two", "second answer"), turn("three", "end")))
 
 
@@ -35,7 +36,7 @@ def test_turn_0_is_the_salt_a_line_end_and_its_messages() -> None:
 
 def test_earlier_answers_stand_between_the_turns() -> None:
     """Given answers go back into the prompt; the recorded ones fill the gaps."""
-    assert prompt(SESSION, 2, salt="0a1b2c3d", answers={1: "live"}) == [
+    assert prompt(SESSION, 2, salt="0a1b2c3d", answers={1: {"role": "assistant", "content": "live"}}) == [
         {"role": "system", "content": "0a1b2c3d\nBe brief."},
         {"role": "user", "content": "one"},
         {"role": "assistant", "content": "first answer"},
@@ -45,15 +46,9 @@ def test_earlier_answers_stand_between_the_turns() -> None:
     ]
 
 
-def test_an_empty_answer_falls_back_to_the_recorded_one() -> None:
-    """No prompt holds an empty assistant message, which some chat templates reject."""
-    messages = prompt(SESSION, 1, salt="", answers={0: ""})
-    assert messages[2] == {"role": "assistant", "content": "first answer"}
-
-
 def test_answers_of_this_and_later_turns_are_left_out() -> None:
     """A prompt never holds the answer that it asks for."""
-    assert prompt(SESSION, 0, salt="", answers={0: "mine", 1: "later"}) == [
+    assert prompt(SESSION, 0, salt="", answers={0: MINE, 1: MINE}) == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "one"},
     ]
@@ -101,13 +96,6 @@ def test_depths_follow_sessions_and_turns() -> None:
     """`depths[s][t]` is the depth of turn t of session s."""
     workload = replace(library.load("demo", seed=1), sessions=(SESSION, Session("s-1", SESSION.turns[:1])))
     assert workload.depths == ((10, 10, 10), (10,))
-
-
-def test_sample_text_is_prompt_and_answer_text_of_the_asked_length() -> None:
-    """What is sent to the tokenizer is the workload's own mix, from its beginning, no longer than asked."""
-    workload = replace(library.load("demo", seed=1), sessions=(SESSION,))
-    assert sample_text(workload, characters=20) == "Be brief.\none\nfirst "
-    assert sample_text(workload) == "Be brief.\none\nfirst answer\ntwo\nsecond answer\nthree\nend"
 
 
 def test_spread_text_is_of_pieces_at_equal_distances() -> None:

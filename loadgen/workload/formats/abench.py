@@ -21,10 +21,10 @@ from typing import Any
 
 import msgspec
 
-from loadgen.workload.corpus import ASSUMED_CHARS_PER_TOKEN
 from loadgen.workload.recorded import Problem, RecordedSession, RecordedTurn
 from loadgen.workload.row_fields import Found, Notes, Wrong, at, count, milliseconds, objects, row_by_row, text
 from loadgen.workload.rows import Row
+from loadgen.workload.sizing import ASSUMED_CHARS_PER_TOKEN
 from loadgen.workload.transcript import RECORDED_TOKENS_PER_S, Message, delay_kind, generation_s
 
 __all__ = ["looks_like", "read"]

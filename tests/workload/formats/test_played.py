@@ -10,6 +10,7 @@ from loadgen.workload.made_up import filled
 from loadgen.workload.replayed import replay
 from loadgen.workload.session_file import read_sessions
 from loadgen.workload.session_stats import describe
+from loadgen.workload.sizing import Ratio
 from tests.workload.formats import test_claude_code as claude
 from tests.workload.formats import test_codex as codex
 from tests.workload.formats import test_exgentic as exgentic
@@ -47,6 +48,6 @@ def test_made_up_prompts_share_their_text(tmp_path: Path) -> None:
     path = tmp_path / "lengths.jsonl"
     rows = [mooncake.row(0, 1300, 9, [1, 2, 3]), mooncake.row(1, 1400, 9, [1, 5, 6])]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    first, second = (filled(session, chars_per_token=3)[0].messages for session in read_sessions(path).sessions)
+    first, second = (filled(session, sizer=Ratio(3.0))[0].messages for session in read_sessions(path).sessions)
     shared = same(first[0]["content"], second[0]["content"])
     assert 512 * 3 <= shared < 512 * 3 + 3
