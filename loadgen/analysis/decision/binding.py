@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.analysis.decision.choice import Answer, Choice, Standing
 from loadgen.analysis.decision.goodput import Meets
 from loadgen.analysis.decision.grounds import Grounds
-from loadgen.analysis.decision.objective_text import LIMITS
+from loadgen.analysis.decision.objective_text import LIMITS, whose
 from loadgen.analysis.estimators.comparison import Call
 from loadgen.analysis.wording import agents, count
 
@@ -19,8 +19,9 @@ WHOLE_SLOT = 1.0
 def binding(grounds: Grounds, choice: Choice) -> dict[str, str] | None:
     """What keeps the variant in focus (or the baseline, where that can't be kept either) from being run.
 
-    `limit` is `throughput`, `memory`, `failures` or a limit of the objective by its name; `text` says it as a clause.
-    Null where a variant is kept, and where a question is open that more measuring may settle.
+    `limit` is `throughput`, `memory`, `failures` or a limit of the objective by its name, with the `work_class` of a
+    mix whose it is; `text` says it as a clause. Null
+    where a variant is kept, and where a question is open that more measuring may settle.
     """
     off, name = grounds.baseline, choice.focus
     if choice.answer is Answer.NOTHING:
@@ -51,8 +52,11 @@ def _objective(grounds: Grounds, name: str) -> dict[str, str] | None:
     limit = None if entry is None else entry["binds"]
     if entry is None or limit is None:
         return None
-    asked = next((f", {count(one['asked_s'])} s at most" for one in entry["limits"] if one["limit"] == limit), "")
-    return {"limit": limit, "text": f"the limit that binds is the {LIMITS[limit]} of {name}{asked}"}
+    work_class = entry.get("binds_class")
+    own = [one for one in entry["limits"] if one["limit"] == limit and one.get("work_class") == work_class]
+    asked = "".join(f", {count(one['asked_s'])} s at most" for one in own[:1])
+    text = f"the limit that binds is the {LIMITS[limit]} of {whose(name, work_class)}{asked}"
+    return {"limit": limit, **({} if work_class is None else {"work_class": work_class}), "text": text}
 
 
 def slots_bought(grounds: Grounds, variant: str | None) -> float | None:
@@ -80,6 +84,7 @@ def instead(grounds: Grounds, choice: Choice) -> str | None:
         Answer.FAILED: f"find out why {off} answers wrongly",
         Answer.ALONE: "compare it with a variant that speculates",
         Answer.NO_PAIR: "find out why its trials don't count",
+        Answer.NOT_COMPARABLE: "find out why its turns are of another depth: failing turns and live history move them",
         Answer.NOT_MEASURED: (
             "give a larger --time-budget, or fewer levels" if dropped else f"measure {agents(grounds.agents)} too"
         ),

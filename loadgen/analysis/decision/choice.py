@@ -16,6 +16,8 @@ class Standing(StrEnum):
     """Its output check failed: nothing is said of its speed."""
     NO_PAIR = "no_pair"
     """No round has a valid trial of it and of the baseline."""
+    NOT_COMPARABLE = "not_comparable"
+    """Its work was another than the baseline's: nothing is called."""
     COSTS = "costs"
     SAME = "same"
     UNSAFE = "unsafe"
@@ -46,6 +48,7 @@ class Answer(StrEnum):
     """A variant pays, if what isn't known holds."""
     UNRESOLVED = "unresolved"
     NO_PAIR = "no_pair"
+    NOT_COMPARABLE = "not_comparable"
     BEATEN = "beaten"
     BASELINE = "baseline"
     NOTHING = "nothing"
@@ -94,6 +97,8 @@ def standing(grounds: Grounds, variant: str) -> Standing:
         return Standing.FAILED
     if compared is None:
         return Standing.NO_PAIR
+    if compared.call is None:
+        return Standing.NOT_COMPARABLE
     if compared.call in (Call.COSTS, Call.SAME):
         return Standing(compared.call.value)
     holds = {
@@ -126,6 +131,7 @@ def _answer(grounds: Grounds, standings: Mapping[str, Standing]) -> tuple[Answer
         (Answer.CONDITION, (Standing.IF_MEMORY, Standing.IF_OBJECTIVE)),
         (Answer.UNRESOLVED, (Standing.UNRESOLVED,)),
         (Answer.NO_PAIR, (Standing.NO_PAIR,)),
+        (Answer.NOT_COMPARABLE, (Standing.NOT_COMPARABLE,)),
         (Answer.BEATEN, (Standing.BEATEN,)),
     ):
         among = [name for name, stands in standings.items() if stands in wanted]

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis.comparison_text import settled, unresolved
+from loadgen.analysis.at_depth import deep
+from loadgen.analysis.classes.wording import class_words, classes_text
+from loadgen.analysis.comparison_text import refused, settled, unresolved
 from loadgen.analysis.decision.binding import slots_bought
 from loadgen.analysis.decision.choice import Answer, Choice, Standing
 from loadgen.analysis.decision.grounds import Grounds
@@ -56,6 +58,7 @@ def paragraph(
     sentences = [
         advice(grounds, choice),
         effect(grounds, choice),
+        None if choice.focus is None else classes_text(grounds.classes_of(choice.focus)),
         users(grounds, at, alone),
         memory(grounds, choice),
         _equal_memory(grounds, choice),
@@ -67,9 +70,14 @@ def paragraph(
 
 
 def headline(grounds: Grounds, choice: Choice, alone: _View) -> str:
-    """The answer in one line: `one interactive user: keep mtp; four background agents: off, …`."""
+    """The answer in one line: `one interactive user: keep mtp; four background agents: off, …`.
+
+    Of a mix the classes stand before it: `for chat (1 agent): mtp does more; for batch (3 agents): mtp does less; the
+    four agents together: off`.
+    """
     off, parts = grounds.baseline, []
-    if alone is not None:
+    classes = [] if choice.focus is None else class_words(grounds.classes_of(choice.focus))
+    if alone is not None and not classes:
         kept = alone["keep"]
         parts.append(f"one interactive user: {'open' if kept is None else off if kept == off else f'keep {kept}'}")
     background = "open"
@@ -81,9 +89,10 @@ def headline(grounds: Grounds, choice: Choice, alone: _View) -> str:
     elif choice.answer is Answer.BASELINE:
         slots = choice.stands in (Standing.COSTS, Standing.SAME) and slots_bought(grounds, choice.focus) is not None
         background = f"{off}{', spend the memory on slots' if slots else ''}"
-    return "; ".join(
-        [*parts, f"{counted(grounds.agents)} background agent{'' if grounds.agents == 1 else 's'}: {background}"]
-    )
+    several = f"{counted(grounds.agents)} background agent{'' if grounds.agents == 1 else 's'}{deep(grounds.depth)}"
+    if classes:
+        several = f"the {counted(grounds.agents)} agents together" if grounds.agents > 1 else agents(1)
+    return "; ".join([*parts, *classes, f"{several}: {background}"])
 
 
 def counted(number: int) -> str:
@@ -93,7 +102,7 @@ def counted(number: int) -> str:
 
 def advice(grounds: Grounds, choice: Choice) -> str:
     """What to run."""
-    at, off, focus = f"At {agents(grounds.agents)}", grounds.baseline, choice.focus
+    at, off, focus = f"At {agents(grounds.agents)}{deep(grounds.depth)}", grounds.baseline, choice.focus
     match choice.answer:
         case Answer.KEEP:
             gap = check_gap(grounds, str(focus))
@@ -118,9 +127,12 @@ def _no_advice(grounds: Grounds, choice: Choice, at: str) -> str:
         case Answer.UNRESOLVED:
             names = choice.of(Standing.UNRESOLVED)
             return f"{at} nothing shows whether {_or([*names, off])} does {'more' if len(names) == 1 else 'most'}."
-        case Answer.NO_PAIR:
-            names = choice.of(Standing.NO_PAIR)
-            return f"{at} nothing can be said of {_or(names)}: no round has a valid trial on both sides."
+        case Answer.NO_PAIR | Answer.NOT_COMPARABLE:
+            names = choice.of(Standing(choice.answer.value))
+            why = "no round has a valid trial on both sides"
+            if choice.answer is Answer.NOT_COMPARABLE:
+                why = f"the turns of {off} are of another depth, so that the two are not comparable"
+            return f"{at} nothing can be said of {_or(names)}: {why}."
         case Answer.NOTHING:
             short = (
                 "leaves less memory than was asked for" if grounds.safety(off) == "unsafe" else "misses the objective"
@@ -154,23 +166,28 @@ def compared(grounds: Grounds, variant: str) -> str:
     """The comparison of a variant with the baseline, as the report says it."""
     found = grounds.comparison(variant)
     if found is None:
-        return (
-            f"Whether {variant} pays at {agents(grounds.agents)}: it takes {MIN_ROUNDS} rounds with a valid trial on "
-            "both sides; there are 0."
-        )
+        where = f"Whether {variant} pays at {agents(grounds.agents)}{deep(grounds.depth)}"
+        return f"{where}: it takes {MIN_ROUNDS} rounds with a valid trial on both sides; there are 0."
+    if found.refusals:
+        return refused(found)
     return unresolved(found, grounds.family) if found.call is Call.UNRESOLVED else settled(found)
 
 
 def users(grounds: Grounds, at: _View, alone: _View) -> str | None:
-    """What one user waits for among the agents, and alone; null where neither was measured."""
+    """What one user waits for among the agents, and alone; null where neither was measured.
+
+    Among the agents of a mix a median over all classes is nobody's: what each class waits for is said of it.
+    """
     parts = []
-    if at is not None:
+    if at is not None and not grounds.classes_of(at["variant"]):
         where = "alone" if grounds.agents == ONE_USER else f"among {agents(grounds.agents)}"
         parts.append(f"for one user {where} {view_text(at, grounds.baseline)}")
     if alone is not None and grounds.agents != ONE_USER:
-        parts.append(f"for one user alone {view_text(alone, grounds.baseline)}")
+        work = next((f" ({one['work_class']})" for one in grounds.classes_of(alone["variant"], ONE_USER)), "")
+        parts.append(f"for one user alone{work} {view_text(alone, grounds.baseline)}")
     if alone is not None and alone["keep"] is not None:
-        parts.append(f"one interactive user should run {alone['keep']}")
+        who = "one agent alone" if grounds.classes_of(alone["variant"], ONE_USER) else "one interactive user"
+        parts.append(f"{who} should run {alone['keep']}")
     return _joined(parts) if parts else None
 
 
@@ -220,6 +237,7 @@ def _other(grounds: Grounds, choice: Choice, name: str) -> str:
     short = {
         Standing.FAILED: f"the output check failed for {name} ({reasons})",
         Standing.NO_PAIR: f"no round has a valid trial of {name} and of {off}",
+        Standing.NOT_COMPARABLE: f"{name} is not comparable with {off}",
         Standing.COSTS: f"{name} costs",
         Standing.SAME: f"{name} does the same as {off}",
         Standing.UNRESOLVED: f"whether {name} pays is unresolved",

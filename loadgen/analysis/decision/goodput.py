@@ -1,46 +1,25 @@
 """Goodput: the requests and tasks that kept every limit of a service level objective, per hour and as a share."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from loadgen.analysis.decision.attainment import Meets, attainment, share_of
+from loadgen.analysis.decision.class_goodput import together
+from loadgen.analysis.decision.tally import Tally, column, tallies
 from loadgen.analysis.estimators.intervals import Estimate, exp_capped, ratio_over_rounds
 from loadgen.analysis.estimators.jackknife import jackknife_interval
-from loadgen.analysis.estimators.proportion import wilson
-from loadgen.analysis.measured.attempt import TASK, Attempt, request_attempts, task_attempts
+from loadgen.analysis.measured.attempt import TASK
 from loadgen.analysis.measured.trial import Trial
+from loadgen.analysis.measured.work_class import by_class
 from loadgen.analysis.pairs import Cells
 from loadgen.experiment.slo import Slo
-from loadgen.records.model import Outcome
 from loadgen.units import S_PER_HOUR
+
+__all__ = ["FAILURES", "Meets", "attainment", "goodput", "goodputs"]
 
 FAILURES = "failures"
 """What binds where no limit does: requests fail."""
-
-
-class Meets(StrEnum):
-    """Whether an objective is met: the whole interval of the attainment lies at or above the share asked for, or below.
-
-    Nothing else is called: an interval that holds the share asked for leaves it unresolved.
-    """
-
-    YES = "yes"
-    NO = "no"
-    UNRESOLVED = "unresolved"
-
-
-@dataclass
-class _Round:
-    """What the trials of one round come to, for one variant at one level."""
-
-    segment_s: float = 0.0
-    credits: float = 0.0
-    earned: float = 0.0
-    """Σ 1/turns over the ok turns of root sessions; failures are not booked back."""
-    counts: Counter[str] = field(default_factory=Counter)
 
 
 def goodputs(valid: Cells, asked: Mapping[str, Any] | None) -> list[dict[str, Any]]:
@@ -54,8 +33,29 @@ def goodputs(valid: Cells, asked: Mapping[str, Any] | None) -> list[dict[str, An
         return []
     slo = Slo(**asked)
     return [
-        {"variant": variant, "concurrency": level, **goodput(trials, slo)} for (variant, level), trials in valid.items()
+        {"variant": variant, "concurrency": level, **_of_cell(trials, slo)}
+        for (variant, level), trials in valid.items()
     ]
+
+
+def _of_cell(trials: Sequence[Trial], slo: Slo) -> dict[str, Any]:
+    """Of a mix the entry of each class stands in `classes`, which is empty otherwise."""
+    parts = {name: own for name, own in by_class(trials).items() if name is not None}
+    limited = {name: limits for name in parts if (limits := slo.of(name)) is not None}
+    if not limited:
+        agents = trials[0].record.level if trials else 1
+        found = _judged([] if parts else tallies(trials, slo), slo, agents=agents, n=len(trials))
+        return {**found, "classes": []}
+    rounds = {name: tallies(parts[name], limits) for name, limits in limited.items()}
+    classes = [
+        {
+            "work_class": name,
+            "agents": parts[name][0].record.level,
+            **_judged(rounds[name], limits, agents=parts[name][0].record.level, n=len(parts[name])),
+        }
+        for name, limits in limited.items()
+    ]
+    return {**together(classes, list(rounds.values()), slo, n=len(trials)), "classes": classes}
 
 
 def goodput(trials: Sequence[Trial], slo: Slo) -> dict[str, Any]:
@@ -71,15 +71,18 @@ def goodput(trials: Sequence[Trial], slo: Slo) -> dict[str, Any]:
     `meets` is judged on the attainment of the requests and on that of the task limit; `binds` is what falls short most
     where one of them falls short, and null where both are kept.
     """
-    rounds = _rounds(trials, slo)
-    scale = (trials[0].record.level if trials else 1) * S_PER_HOUR
-    estimated = ratio_over_rounds([one.segment_s for one in rounds], [one.earned for one in rounds], n=len(trials))
+    return _judged(tallies(trials, slo), slo, agents=trials[0].record.level if trials else 1, n=len(trials))
+
+
+def _judged(rounds: Sequence[Tally], slo: Slo, *, agents: int, n: int) -> dict[str, Any]:
+    scale = agents * S_PER_HOUR
+    estimated = ratio_over_rounds([one.segment_s for one in rounds], [one.earned for one in rounds], n=n)
     limits = [_limit(name, slo, rounds, estimated) for name in slo.limits]
     requests = {
-        **_share_of("request", rounds),
-        "per_hour": _per_hour(_column(rounds, "request good"), rounds, scale, n=len(trials)).as_json(),
+        **share_of("request", rounds),
+        "per_hour": _per_hour(column(rounds, "request good"), rounds, scale, n=n).as_json(),
     }
-    tasks = {**_share_of("task", rounds), "per_hour": _good_tasks_per_hour(rounds, scale).as_json()}
+    tasks = {**share_of("task", rounds), "per_hour": _good_tasks_per_hour(rounds, scale).as_json()}
     return {
         "attainment_asked": slo.attainment,
         "requests": requests,
@@ -91,78 +94,17 @@ def goodput(trials: Sequence[Trial], slo: Slo) -> dict[str, Any]:
     }
 
 
-def attainment(good: Sequence[int], attempted: Sequence[int]) -> Estimate:
-    """Σ good ÷ Σ attempted over rounds, one of each a round, with a 95 % interval (n: attempts).
-
-    Of two intervals the wider, on each side. Rounds are the unit of repetition: the jackknife over them tells how much
-    a share varies between rounds, since the requests of one trial fail or linger together. But where every request of
-    every round was good it has no width at all, so Wilson's, which takes the attempts for independent, tells how little
-    so few of them can show: 20 good ones of 20 are no proof of more than 84 %. No interval below 3 rounds.
-    """
-    total = sum(attempted)
-    by_rounds = ratio_over_rounds(good, attempted, ceiling=1, n=total)
-    if by_rounds.low is None or by_rounds.high is None:
-        return by_rounds
-    low, high = wilson(sum(good), total)
-    return Estimate(by_rounds.value, max(min(by_rounds.low, low), 0.0), max(by_rounds.high, high), total)
-
-
-def _rounds(trials: Sequence[Trial], slo: Slo) -> list[_Round]:
-    by_round: dict[int, _Round] = {}
-    for trial in sorted(trials, key=lambda trial: trial.record.round):
-        one = by_round.setdefault(trial.record.round, _Round())
-        one.segment_s += trial.segment_s
-        one.credits += trial.credits
-        for request in trial.measured:
-            if request.outcome is Outcome.OK and request.session == request.root:
-                one.earned += 1 / request.turns
-        requests = request_attempts(trial, slo)
-        one.counts.update(_counted(requests, "request"))
-        one.counts.update(_counted(task_attempts(slo, requests), "task"))
-    return list(by_round.values())
-
-
-def _counted(attempts: Sequence[Attempt], what: str) -> Counter[str]:
-    """How many were attempted, ended well and were good; how many kept each limit, as far as was measured."""
-    counts = Counter(
-        {
-            f"{what} attempted": len(attempts),
-            f"{what} ended": sum(one.ended for one in attempts),
-            f"{what} good": sum(one.good for one in attempts),
-        }
-    )
-    for limit in attempts[0].kept if attempts else ():
-        kept = [one.kept[limit] for one in attempts]
-        counts[f"{limit} kept"] = len(kept) - kept.count(False)
-        counts[f"{limit} unmeasured"] = kept.count(None)
-    return counts
-
-
-def _column(rounds: Sequence[_Round], name: str) -> list[int]:
-    return [one.counts[name] for one in rounds]
-
-
-def _share_of(what: str, rounds: Sequence[_Round]) -> dict[str, Any]:
-    good, attempted = _column(rounds, f"{what} good"), _column(rounds, f"{what} attempted")
-    return {
-        "attempted": sum(attempted),
-        "failed": sum(attempted) - sum(_column(rounds, f"{what} ended")),
-        "good": sum(good),
-        "attainment": attainment(good, attempted).as_json(),
-    }
-
-
-def _per_hour(counts: Sequence[float], rounds: Sequence[_Round], scale: float, *, n: int) -> Estimate:
+def _per_hour(counts: Sequence[float], rounds: Sequence[Tally], scale: float, *, n: int) -> Estimate:
     """N · Σ counts ÷ Σ segment time an hour; `scale` is N times the seconds of an hour."""
     return ratio_over_rounds([scale * count for count in counts], [one.segment_s for one in rounds], n=n)
 
 
-def _good_tasks_per_hour(rounds: Sequence[_Round], scale: float) -> Estimate:
+def _good_tasks_per_hour(rounds: Sequence[Tally], scale: float) -> Estimate:
     """Tasks/hour times the good share of whole tasks, with a jackknife interval of the product (n: whole tasks).
 
     Null without a whole task. The interval is taken on the logarithm: none where a product is 0.
     """
-    whole = sum(_column(rounds, "task ended"))
+    whole = sum(column(rounds, "task ended"))
     value = _product(rounds, scale)
     without = [_product([*rounds[:i], *rounds[i + 1 :]], scale) for i in range(len(rounds))]
     logs = [None if point is None or point <= 0 else math.log(point) for point in without]
@@ -172,13 +114,13 @@ def _good_tasks_per_hour(rounds: Sequence[_Round], scale: float) -> Estimate:
     return Estimate(value, exp_capped(interval[0]), exp_capped(interval[1]), whole)
 
 
-def _product(rounds: Sequence[_Round], scale: float) -> float | None:
-    whole = sum(_column(rounds, "task ended"))
+def _product(rounds: Sequence[Tally], scale: float) -> float | None:
+    whole = sum(column(rounds, "task ended"))
     rate = _per_hour([one.credits for one in rounds], rounds, scale, n=0).value
-    return None if rate is None or not whole else rate * sum(_column(rounds, "task good")) / whole
+    return None if rate is None or not whole else rate * sum(column(rounds, "task good")) / whole
 
 
-def _limit(name: str, slo: Slo, rounds: Sequence[_Round], estimated: Estimate) -> dict[str, Any]:
+def _limit(name: str, slo: Slo, rounds: Sequence[Tally], estimated: Estimate) -> dict[str, Any]:
     """One limit: how many attempts kept it, and whether as many as asked for do.
 
     A request that ended well and has no such value keeps the limit: one token has no time a token, and an answer that
@@ -188,8 +130,8 @@ def _limit(name: str, slo: Slo, rounds: Sequence[_Round], estimated: Estimate) -
     only if the last one exceeded it by 20 times what the mean does. A mean below it says nothing of the slowest tasks.
     """
     what = "task" if name == TASK else "request"
-    attempted, ended = _column(rounds, f"{what} attempted"), sum(_column(rounds, f"{what} ended"))
-    kept, unmeasured = _column(rounds, f"{name} kept"), sum(_column(rounds, f"{name} unmeasured"))
+    attempted, ended = column(rounds, f"{what} attempted"), sum(column(rounds, f"{what} ended"))
+    kept, unmeasured = column(rounds, f"{name} kept"), sum(column(rounds, f"{name} unmeasured"))
     share = attainment(kept, attempted)
     if ended and unmeasured == ended:
         share = Estimate(None, n=sum(attempted), estimable=False)

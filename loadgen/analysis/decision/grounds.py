@@ -23,6 +23,8 @@ class Grounds:
     latencies: Sequence[Entry] = ()
     """`latency_comparisons`."""
     cells: Sequence[Entry] = ()
+    class_comparisons: Sequence[Entry] = ()
+    """What variants do for each class of a mix, in ratio to the baseline: by themselves, not corrected."""
     memory: Sequence[Entry] = ()
     output_check: Sequence[Entry] = ()
     check_asked: bool = False
@@ -36,6 +38,8 @@ class Grounds:
     `other_concurrency` how many agents it had (not there: as many)."""
     dropped_levels: Sequence[int] = ()
     """Levels that the time budget left out."""
+    depth: int | None = None
+    """The fixed depth that all of it is of; null in a run without them."""
 
     @property
     def candidates(self) -> list[str]:
@@ -81,9 +85,16 @@ class Grounds:
         return _at(self.cells, variant, self.agents)
 
     def latency(self, variant: str, level: int, metric: str) -> Entry | None:
-        """The ratio of a variant's median latency to the baseline's; null where it wasn't measured."""
+        """The ratio of a variant's median latency to the baseline's; null where there is none that can be told."""
         found = _at([entry for entry in self.latencies if entry["metric"] == metric], variant, level)
-        return found["ratio"] if found is not None and found["ratio"]["value"] is not None else None
+        if found is None or found.get("not_comparable"):
+            return None
+        return found["ratio"] if found["ratio"]["value"] is not None else None
+
+    def classes_of(self, variant: str, level: int | None = None) -> list[Entry]:
+        """What a variant does for each class of a mix, at `agents` or another level."""
+        where = self.agents if level is None else level
+        return [one for one in self.class_comparisons if one["variant"] == variant and one["concurrency"] == where]
 
     def equal_memory_of(self, variant: str) -> Entry | None:
         """The equal-memory question about a variant at `agents`."""

@@ -26,9 +26,23 @@ _EXACT = 1e-9
 
 
 def objective(entry: Mapping[str, Any]) -> str:
-    """An entry of `goodput` as one sentence."""
-    name, asked, requests = entry["variant"], entry["attainment_asked"], entry["requests"]
+    """An entry of `goodput` as one sentence, of a mix as one for each class that has a limit."""
+    classes = entry.get("classes") or []
+    if not classes:
+        return _sentence(entry, entry["variant"])
+    return " ".join(_sentence(one, whose(entry["variant"], one["work_class"])) for one in classes)
+
+
+def whose(variant: str, work_class: str | None) -> str:
+    """A variant, or a class of work with a variant."""
+    return variant if work_class is None else f"{work_class} with {variant}"
+
+
+def _sentence(entry: Mapping[str, Any], name: str) -> str:
+    asked, requests = entry["attainment_asked"], entry["requests"]
     share = requests["attainment"]
+    if not entry["limits"] and requests["per_hour"]["n"]:
+        return f"No limit applies to any work that {name} did here."
     if share["value"] is None:
         return f"Whether {name} meets the objective is unknown: no valid trial of it is left."
     first = f"{percent(share['value'], asked)} of {requests['attempted']} requests of {name} keep every limit"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from loadgen.analysis.classes.wording import classes_text
 from loadgen.analysis.comparison_text import crossing
 from loadgen.analysis.decision.binding import binding, instead
 from loadgen.analysis.decision.choice import Answer, Choice, choose
@@ -20,8 +21,9 @@ def operating_point(grounds: Grounds) -> dict[str, Any]:
 
     `keep` is the variant to run, or null where that can't be said: see `choose`. `background` is the same question by
     tasks/hour, `interactive` what one user waits for among so many agents (`at`) and alone (`alone`): it may keep
-    another variant. `binds` is what keeps the variant in focus from being run. `because` are all sentences that the
-    answer rests on, `text` is the paragraph made of the most important ones, `answer` the answer in one line.
+    another variant. `classes` says what it does for each class of a mix, null without one. `binds` is what keeps the
+    variant in focus from being run. `because` are all sentences that the answer rests on, `text` is the paragraph made
+    of the most important ones, `answer` the answer in one line.
     """
     choice = choose(grounds)
     at = best_view(grounds, choice, grounds.agents) if choice.answer is not Answer.NOT_MEASURED else None
@@ -36,6 +38,7 @@ def operating_point(grounds: Grounds) -> dict[str, Any]:
         "keep": choice.keep,
         "answer": headline(grounds, choice, alone),
         "background": _background(grounds, choice),
+        "classes": None if choice.focus is None else classes_text(grounds.classes_of(choice.focus)),
         "interactive": {
             "keep": alone["keep"] if alone is not None else None,
             "at": at,
@@ -58,7 +61,7 @@ def _background(grounds: Grounds, choice: Choice) -> dict[str, Any]:
         "variant": choice.focus,
         "standing": choice.stands,
         "standings": dict(choice.standings),
-        "call": found.call.value if found is not None else None,
+        "call": found.call.value if found is not None and found.call is not None else None,
         "speedup": found.speedup.as_json() if found is not None else None,
         "text": compared(grounds, choice.focus) if found is not None and choice.focus is not None else None,
     }

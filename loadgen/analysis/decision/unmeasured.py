@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.analysis.decision.binding import slots_bought
 from loadgen.analysis.decision.choice import Answer, Choice, Standing
 from loadgen.analysis.decision.grounds import Grounds
-from loadgen.analysis.decision.objective_text import LIMITS
+from loadgen.analysis.decision.objective_text import LIMITS, whose
 from loadgen.analysis.decision.user_view import ONE_USER
 from loadgen.analysis.measured.attempt import TASK
 from loadgen.analysis.wording import agents
@@ -30,6 +30,7 @@ def not_measured(grounds: Grounds, choice: Choice, name: str, *, at: _View, alon
         out.append(f"what one user of {where} waits for")
     if alone is None and grounds.agents != ONE_USER:
         out.append("what one user alone waits for")
+    out += _absent_classes(grounds)
     gap = check_gap(grounds, name)
     if gap is not None:
         out.append(f"whether answers of {name} keep to their session ({gap})")
@@ -49,7 +50,8 @@ def check_gap(grounds: Grounds, variant: str) -> str | None:
 
 
 def _open_variants(grounds: Grounds, choice: Choice) -> list[str]:
-    out = [f"{name} against {grounds.baseline} at {agents(grounds.agents)}" for name in choice.of(Standing.NO_PAIR)]
+    lacking = choice.of(Standing.NO_PAIR, Standing.NOT_COMPARABLE)
+    out = [f"{name} against {grounds.baseline} at {agents(grounds.agents)}" for name in lacking]
     if choice.answer is not Answer.UNRESOLVED:
         out += [f"whether {name} pays (unresolved)" for name in choice.of(Standing.UNRESOLVED)]
     return out
@@ -59,8 +61,22 @@ def _objective(grounds: Grounds, name: str) -> list[str]:
     entry = grounds.goodput_of(name)
     if entry is None or entry["requests"]["attainment"]["value"] is None:
         return []
-    missing = [one["limit"] for one in entry["limits"] if one["attainment"]["value"] is None]
-    return [f"whole tasks of {name}" if limit == TASK else f"the {LIMITS[limit]} of {name}" for limit in missing]
+    missing = [
+        (one["limit"], whose(name, one.get("work_class")))
+        for one in entry["limits"]
+        if one["attainment"]["value"] is None
+    ]
+    return [f"whole tasks of {who}" if limit == TASK else f"the {LIMITS[limit]} of {who}" for limit, who in missing]
+
+
+def _absent_classes(grounds: Grounds) -> list[str]:
+    """The classes of a mix that have agents at other concurrencies alone."""
+    names: dict[int, list[str]] = {}
+    for entry in grounds.cells:
+        names.setdefault(entry["concurrency"], []).extend(one["name"] for one in entry.get("classes", ()))
+    every = list(dict.fromkeys(name for level in sorted(names) for name in names[level]))
+    here = names.get(grounds.agents, every)
+    return [f"{name}, which has none of {agents(grounds.agents)}" for name in every if name not in here]
 
 
 def _equal_memory(grounds: Grounds, choice: Choice) -> list[str]:

@@ -26,7 +26,7 @@ def decide(run: Run, *, agents: int = 2, slo: dict[str, Any] | None = None) -> d
     for trial in trials:
         cell = valid.setdefault((trial.record.variant, trial.record.level), [])
         cell += [] if reasons(trial) else [trial]
-    compared = pairs.comparisons(valid, "off", 0.05)
+    compared = pairs.comparisons({None: valid}, "off", 0.05)
     return operating_point(
         Grounds(
             agents=agents,
