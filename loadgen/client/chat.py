@@ -4,11 +4,11 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePath
 
 import msgspec
 
+from loadgen.client.chat_call import ChatCall, ChatResult, Compared
 from loadgen.client.chunk import ChunkError
 from loadgen.client.deadline import DeadlineWatch
 from loadgen.client.reception import Reception
@@ -28,7 +28,7 @@ from loadgen.client.transport_error import (
 from loadgen.experiment.model import Deadlines
 from loadgen.records.model import Outcome, Place, RequestRecord, TokenEvent
 
-__all__ = ["ChatCall", "ChatClient", "ChatResult", "build_body"]
+__all__ = ["ChatCall", "ChatClient", "ChatResult", "Compared", "build_body"]
 
 CHAT_PATH = "/v1/chat/completions"
 _HTTP_OK = 200
@@ -53,31 +53,6 @@ _TRANSPORT_OUTCOMES: dict[type[TransportError], Outcome] = {
 
 class _BrokenOffError(Exception):
     """The answer has come as far as it was to come. An error, so that the connection is closed and the server stops."""
-
-
-@dataclass(frozen=True)
-class ChatCall:
-    """What to send: a body from `build_body`, its output limit, and whether the answer's text is needed afterwards.
-
-    With `cancel_after_tokens` (token events) or `cancel_after_s` (seconds from the first one) the answer is broken off
-    there, if it hasn't ended by then; the record then says `cancelled`.
-    """
-
-    body: bytes
-    max_tokens: int
-    exact_length: bool
-    keep_text: bool
-    cancel_after_tokens: int | None = None
-    cancel_after_s: float | None = None
-
-
-@dataclass(frozen=True)
-class ChatResult:
-    """The record of a request, and the answer and its reasoning where they were to be kept."""
-
-    record: RequestRecord
-    text: str | None
-    reasoning: str | None
 
 
 class ChatClient:
@@ -119,14 +94,14 @@ class ChatClient:
             turn.end(Outcome.CLIENT_ERROR)
             record = turn.record(place)
             self._sink(record, turn.received.events)
-        return ChatResult(record, turn.received.text, turn.received.reasoning)
+        return ChatResult(record, turn.received.text, turn.received.reasoning, turn.received.message)
 
 
 class PreparedCall:
     """One request, built and then under way. The first `end` counts; later ones change nothing."""
 
     def __init__(self, call: ChatCall, transport: HttpTransport, deadlines: Deadlines) -> None:
-        self.received = Reception(keep_text=call.keep_text)
+        self.received = Reception(keep_text=call.keep_text or call.compare is not None)
         self._call = call
         self._transport = transport
         self._deadlines = deadlines
@@ -264,7 +239,7 @@ class PreparedCall:
 
     def record(self, place: Place) -> RequestRecord:
         """The record of the ended request."""
-        received, times, usage = self.received, self._times, self.received.usage
+        received, times, usage, compared = self.received, self._times, self.received.usage, self._compared()
         return RequestRecord(
             **msgspec.structs.asdict(place),
             target=self._transport.endpoint.label,
@@ -292,7 +267,16 @@ class PreparedCall:
             completion_tokens=usage.completion_tokens,
             cached_tokens=usage.cached_tokens,
             timings=received.timings,
+            answer_equal=compared.equal,
+            answer_kept=compared.kept,
         )
+
+    def _compared(self) -> Compared:
+        """What the answer is to its history; nothing where nobody compares, or it did not end well."""
+        message, compare = self.received.message, self._call.compare
+        if compare is None or message is None or self._outcome is not Outcome.OK:
+            return Compared()
+        return compare(message)
 
 
 async def _error_body(reply: StreamingReply) -> bytes:

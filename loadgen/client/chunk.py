@@ -1,6 +1,7 @@
 """One payload of a chat completion stream: what it carries, decoded into structs without building dictionaries."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,19 +19,25 @@ class _Function(msgspec.Struct):
     arguments: str | None = None
 
 
-class _ToolCall(msgspec.Struct):
+class ToolCallPiece(msgspec.Struct):
+    """A piece of a tool call: which one, and more of its name or arguments. `index` and `id` may be anything."""
+
     function: _Function | None = None
+    index: Any = None
+    id: Any = None
 
 
-class _Delta(msgspec.Struct):
+class Delta(msgspec.Struct):
+    """What a chunk adds to an answer."""
+
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: list[_ToolCall] | None = None
+    tool_calls: list[ToolCallPiece] | None = None
 
 
 class _Choice(msgspec.Struct):
-    delta: _Delta | None = None
+    delta: Delta | None = None
     finish_reason: str | None = None
 
 
@@ -63,6 +70,10 @@ class Chunk(msgspec.Struct):
     error: msgspec.Raw = _ABSENT
     object: str | None = None
     message: msgspec.Raw = _ABSENT
+
+    def deltas(self) -> Iterator[Delta]:
+        """What it adds to the answer, of every choice."""
+        return (choice.delta for choice in self.choices or () if choice.delta is not None)
 
     def token(self) -> tuple[EventKind, str] | None:
         """Kind and text of a token event; None for role-only, empty, progress, usage and finish chunks.
@@ -143,7 +154,7 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _tool_text(calls: list[_ToolCall]) -> str:
+def _tool_text(calls: list[ToolCallPiece]) -> str:
     return "".join(
         (call.function.name or "") + (call.function.arguments or "") for call in calls if call.function is not None
     )

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -36,6 +36,17 @@ ABSENT_S = 2.0
 _PROCESSING = "llamacpp:requests_processing"
 _DEFERRED = "llamacpp:requests_deferred"
 _OK, _UNAUTHORIZED, _FORBIDDEN, _UNAVAILABLE = 200, 401, 403, 503
+_BYTES = 256
+
+
+class _Token(msgspec.Struct):
+    """A token as `/tokenize` tells it: its text, or its bytes where they are no whole characters."""
+
+    piece: str | list[Annotated[int, msgspec.Meta(ge=0, lt=_BYTES)]]
+
+
+class _Tokens(msgspec.Struct):
+    tokens: list[_Token]
 
 
 class Health(StrEnum):
@@ -141,14 +152,27 @@ class Control:
 
     async def tokens(self, text: str) -> list[Any] | None:
         """The token ids of `text`, or None."""
-        body = {"content": replace_surrogates(text)} | ({"model": self._model} if self._model is not None else {})
-        try:
-            reply = await self._transport.post(self._path("/tokenize"), msgspec.json.encode(body), TOKENIZE_S)
-        except TransportError:
-            return None
-        value = read_object(reply)
+        value = read_object(await self._post("/tokenize", self._text(text, {})))
         tokens = value.get("tokens") if value is not None else None
         return tokens if isinstance(tokens, list) else None
+
+    async def tokenize_pieces(self, text: str) -> list[bytes] | None:
+        """The tokens of `text`, each as the bytes that it stands for, or None."""
+        reply = await self._post("/tokenize", self._text(text, {"with_pieces": True}))
+        if reply is None or reply.status != _OK:
+            return None
+        try:
+            said = msgspec.json.decode(reply.body, type=_Tokens)
+        except msgspec.MsgspecError:
+            return None
+        return [one.piece.encode() if isinstance(one.piece, str) else bytes(one.piece) for one in said.tokens]
+
+    async def input_tokens(self, body: bytes) -> int | None:
+        """The prompt tokens of a chat request, template and tools included, or None. Nothing is evaluated."""
+        reply = await self._post("/v1/chat/completions/input_tokens", body)
+        value = read_object(reply)
+        tokens = value.get("input_tokens") if value is not None else None
+        return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None
 
     async def wait_idle(self, timeout_s: float) -> bool:
         """Waits until no request is processed or queued; False where that takes longer than `timeout_s`.
@@ -196,6 +220,16 @@ class Control:
     def _path(self, route: str) -> str:
         """Where a control route is at this server: at its root."""
         return route
+
+    def _text(self, text: str, fields: dict[str, Any]) -> bytes:
+        named = {"model": self._model} if self._model is not None else {}
+        return msgspec.json.encode({"content": replace_surrogates(text), **named, **fields})
+
+    async def _post(self, route: str, body: bytes) -> Reply | None:
+        try:
+            return await self._transport.post(self._path(route), body, TOKENIZE_S)
+        except TransportError:
+            return None
 
     async def _get(self, route: str) -> Reply | None:
         try:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from loadgen.client.answer import Answer
 from loadgen.client.chunk import Chunk, Usage, read_chunk
 from loadgen.client.server_error import ServerError
 from loadgen.client.sse import DONE
@@ -24,8 +25,7 @@ class Reception:
         self.decode_warnings = 0
         self.usage = Usage()
         self._timed: Chunk | None = None
-        self._text: list[str] | None = [] if keep_text else None
-        self._reasoning: list[str] = []
+        self._answer = Answer() if keep_text else None
 
     def take(self, at_ns: int, payload: bytes) -> bool:
         """Takes one payload that arrived at `at_ns`; True where it ends the answer (`[DONE]` or an error object).
@@ -46,7 +46,9 @@ class Reception:
             return True
         token = chunk.token()
         if token is not None:
-            self._take_token(at_ns, *token)
+            self._take_token(at_ns, token[0])
+        if self._answer is not None:
+            self._answer.take(chunk)
         self.finish_reason = chunk.finish_reason() or self.finish_reason
         if chunk.usage is not None:
             self.usage = chunk.usage
@@ -54,13 +56,11 @@ class Reception:
             self._timed = chunk
         return False
 
-    def _take_token(self, at_ns: int, kind: EventKind, text: str) -> None:
+    def _take_token(self, at_ns: int, kind: EventKind) -> None:
         events = self.events
         events.append(TokenEvent(at_ns, kind, not events or events[-1].at_ns != at_ns))
         if kind is EventKind.CONTENT and self.first_answer_ns is None:
             self.first_answer_ns = at_ns
-        if self._text is not None and kind is not EventKind.TOOL_CALL:
-            (self._text if kind is EventKind.CONTENT else self._reasoning).append(text)
 
     @property
     def first_token_ns(self) -> int | None:
@@ -80,9 +80,14 @@ class Reception:
     @property
     def text(self) -> str | None:
         """The answer; None where it wasn't to be kept."""
-        return None if self._text is None else "".join(self._text)
+        return None if self._answer is None else self._answer.text
 
     @property
     def reasoning(self) -> str | None:
         """The reasoning before the answer; None where it wasn't to be kept."""
-        return None if self._text is None else "".join(self._reasoning)
+        return None if self._answer is None else self._answer.reasoning
+
+    @property
+    def message(self) -> dict[str, Any] | None:
+        """The answer as one message, tool calls included; None where it wasn't to be kept."""
+        return None if self._answer is None else self._answer.message

@@ -1,4 +1,4 @@
-"""HTTP to one server: the only module that knows httpx.
+"""HTTP to one server: with `loadgen.client.relay` the only module that knows httpx.
 
 Everything else sees `HttpTransport`, streaming calls with their times, whole replies, and the errors of
 `loadgen.client.transport_error`. Another HTTP library means another version of this file and nothing else.
@@ -52,7 +52,7 @@ _NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, 
 class StreamingReply:
     """Status and headers of a reply whose body is still coming. Header names are in lower case."""
 
-    def __init__(self, response: httpx.Response, times: CallTimes, translate: "_Translate") -> None:
+    def __init__(self, response: httpx.Response, times: CallTimes, translate: "Translate") -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = dict(response.headers)
         self.times = times
@@ -66,7 +66,7 @@ class StreamingReply:
 class BodyReads:
     """Iterates over a body as `(at_ns, bytes)`. Pieces (HTTP chunks) of one socket read share its stamp."""
 
-    def __init__(self, response: httpx.Response, translate: "_Translate") -> None:
+    def __init__(self, response: httpx.Response, translate: "Translate") -> None:
         self._pieces = response.aiter_raw()
         self._network = response.extensions.get("network_stream")
         self._translate = translate
@@ -110,7 +110,7 @@ class StreamingCall:
         self,
         send: Callable[[httpx.Request], Awaitable[httpx.Response]],
         request: httpx.Request,
-        translate: "_Translate",
+        translate: "Translate",
         on_send: Callable[[], None],
         later: Callable[[Coroutine[Any, Any, None]], None] | None = None,
     ) -> None:
@@ -208,10 +208,8 @@ class HttpTransport:
         insecure: bool = False,
         connect_s: float = 5.0,
     ) -> None:
-        if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key):
-            raise ExperimentError("The API key holds blanks or characters that can't be sent in a header; check it.")
         self.endpoint = endpoint
-        self._api_key = api_key
+        self._api_key = check_key(api_key)
         self._connect_s = connect_s
         self._closes_after_streams = False
         self._leaving: set[asyncio.Task[None]] = set()
@@ -220,7 +218,7 @@ class HttpTransport:
         if api_key:
             headers["Authorization"] = f"Bearer {api_key}"
         context = client_context(endpoint, ca_file=ca_file, insecure=insecure)
-        proxied = not endpoint.is_loopback and _has_proxy(endpoint)
+        proxied = not endpoint.is_loopback and has_proxy(endpoint)
         kernel = KERNEL_STAMPS and endpoint.scheme == "http" and not proxied
         self.stamps = "kernel" if kernel else "user"
         self._meter = LagMeter()
@@ -273,7 +271,7 @@ class HttpTransport:
             request.extensions["timeout"] = httpx.Timeout(None, connect=connect_s).as_dict()
         # A connection that is closed anyway holds nobody up: the next turn has its own.
         later = self._leave_later if self._closes_after_streams else None
-        translate = _Translate(self.endpoint, connect_s or self._connect_s)
+        translate = Translate(self.endpoint, connect_s or self._connect_s)
         return StreamingCall(self._send, request, translate, on_send, later)
 
     def _leave_later(self, leaving: Coroutine[Any, Any, None]) -> None:
@@ -299,7 +297,7 @@ class HttpTransport:
         return response
 
     async def _whole(self, request: httpx.Request, timeout_s: float) -> Reply:
-        translate = _Translate(self.endpoint, self._connect_s)
+        translate = Translate(self.endpoint, self._connect_s)
         try:
             async with asyncio.timeout(timeout_s):
                 response = await self._send(request)
@@ -313,7 +311,14 @@ class HttpTransport:
             raise translate(error) from None
 
 
-def _has_proxy(endpoint: Endpoint) -> bool:
+def check_key(api_key: str | None) -> str | None:
+    """The key, if there is one. Raises `ExperimentError` where it can't be sent in a header."""
+    if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key):
+        raise ExperimentError("The API key holds blanks or characters that can't be sent in a header; check it.")
+    return api_key
+
+
+def has_proxy(endpoint: Endpoint) -> bool:
     """Whether the environment names a proxy for this server."""
     proxies = getproxies()
     return bool(proxies.get(endpoint.scheme) or proxies.get("all")) and not proxy_bypass(endpoint.host)
@@ -328,7 +333,7 @@ async def _body(response: httpx.Response) -> bytes:
     return bytes(body)
 
 
-class _Translate:
+class Translate:
     """Turns the errors of httpx into those of this module, for one endpoint."""
 
     def __init__(self, endpoint: Endpoint, connect_s: float) -> None:
@@ -336,6 +341,7 @@ class _Translate:
         self._connect_s = connect_s
 
     def __call__(self, error: Exception) -> TransportError:
+        """The error in our words."""
         if local_errno(error):
             return LocalTroubleError(f"this machine could not open a connection: {reason(error)}")
         if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)):

@@ -311,3 +311,36 @@ async def test_routes_of_one_model_may_lie_elsewhere(serve: "Serve") -> None:
         *("/health", "/slots", "/props", "/v1/models", "/metrics", "/tokenize"),
     }
     assert json.loads(server.requests[-1].body) == {"content": "text", "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "pieces"),
+    [
+        ([{"id": 5, "piece": "one"}, {"id": 6, "piece": " é"}], [b"one", " é".encode()]),
+        ([{"id": 5, "piece": [195]}, {"id": 6, "piece": [169]}], ["é".encode()[:1], "é".encode()[1:]]),
+        ([], []),
+        ([5, 6, 7], None),
+        ([{"id": 5}], None),
+        ([{"id": 5, "piece": [300]}], None),
+        ({"id": 5}, None),
+    ],
+)
+async def test_tokens_come_with_the_bytes_that_they_stand_for(
+    serve: "Serve", tokens: Any, pieces: list[bytes] | None
+) -> None:
+    """A text, or bytes where they are no whole characters; null where a server doesn't say."""
+    server = await serve(routes({"/tokenize": (200, {"tokens": tokens})}))
+    async with HttpTransport(server.endpoint) as transport:
+        assert await Control(transport).tokenize_pieces("one é") == pieces
+    assert json.loads(server.requests[-1].body) == {"content": "one é", "with_pieces": True}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "tokens"),
+    [(200, {"input_tokens": 71}, 71), (200, {"input_tokens": "71"}, None), (200, [], None), (404, {}, None)],
+)
+async def test_a_chat_request_can_be_counted(serve: "Serve", status: int, body: Any, tokens: int | None) -> None:
+    """By the route that takes it whole; null where a server has none."""
+    server = await serve(routes({"/v1/chat/completions/input_tokens": (status, body)}))
+    async with HttpTransport(server.endpoint) as transport:
+        assert await Control(transport).input_tokens(b'{"messages":[]}') == tokens

@@ -82,7 +82,7 @@ def by_position(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     Trials in which the server restarted, or whose counters ran backwards, are left out. A rate above 1 can't be and is
     null.
     """
-    seen = [found for trial in trials if (found := _grown_by_position(trial)) is not None]
+    seen = [found for trial in trials if (found := grown_by_position(trial)) is not None]
     out = []
     for position in sorted({position for _, grown in seen for position in grown}):
         accepted = [grown.get(position, 0.0) for _, grown in seen]
@@ -181,7 +181,7 @@ def _apart(groups: Mapping[_Group, _ByRound], shown: Mapping[_Group, dict[str, A
     return {"least": shown[least], "most": shown[most], "ratio": speedup(logs).as_json()}
 
 
-def _grown_by_position(trial: Trial) -> tuple[float, dict[int, float]] | None:
+def grown_by_position(trial: Trial) -> tuple[float, dict[int, float]] | None:
     """(drafts, accepted tokens by position from 0) of a trial; null where its counters don't tell."""
     before, after = trial.record.counters_before, trial.record.counters_after
     made = counters.grown(trial.record, counters.DRAFTS)

@@ -95,20 +95,25 @@ def redone_prefill(
     }
 
 
+def prefill_s(trial: Trial, tokens: int) -> float | None:
+    """Seconds that the server of a trial takes to evaluate so many prompt tokens.
+
+    Σ prompt_ms ÷ Σ prompt_n of its answers, those with few evaluated tokens left out. Null where none tells them.
+    """
+    if not tokens:
+        return 0.0
+    told = [request for request, metrics in trial.ok if metrics.prefill_tokens_per_s is not None]
+    if not told:
+        return None
+    spent = sum(timing(request.timings, "prompt_ms") or 0.0 for request in told)
+    read = sum(timing(request.timings, "prompt_n") or 0.0 for request in told)
+    return tokens * ms_to_s(spent / read)
+
+
 def _seconds(trials: Sequence[Trial]) -> float | None:
     """Seconds of one round's tokens; null where a trial that redid some has no answer that tells the speed."""
-    total = 0.0
-    for trial in trials:
-        again = trial.redone[0]
-        if not again:
-            continue
-        told = [request for request, metrics in trial.ok if metrics.prefill_tokens_per_s is not None]
-        if not told:
-            return None
-        spent = sum(timing(request.timings, "prompt_ms") or 0.0 for request in told)
-        read = sum(timing(request.timings, "prompt_n") or 0.0 for request in told)
-        total += again * ms_to_s(spent / read)
-    return total
+    took = [prefill_s(trial, trial.redone[0]) for trial in trials]
+    return None if None in took else sum(seconds or 0.0 for seconds in took)
 
 
 def _cause(trials: Sequence[Trial], level: int, server: Server, lost: float) -> tuple[str | None, str | None]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from loadgen.analysis.causes.acceptance import acceptance, collapses, drafts
+from loadgen.analysis.causes.cache_expectation import cache_expectation
 from loadgen.analysis.causes.idle_twin import idle_twin
 from loadgen.analysis.causes.promise import Promise, Works, verify_width, wide_enough
 from loadgen.analysis.causes.redone_prefill import Server, redone_prefill, server_of
@@ -116,6 +117,7 @@ def _entry(facts: _Facts, variant: str, level: int) -> dict[str, Any]:
         if stalled is None
         else {**stalled, "try": smaller_batch(server.settings) if stalled["count"] and server.is_llama else None},
         "redone_prefill": redone_prefill(trials, level=level, server=server, share=share),
+        "cache": cache_expectation(trials),
     }
 
 

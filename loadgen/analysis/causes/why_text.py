@@ -16,6 +16,8 @@ _HALF = 0.5
 """What eats half of a gain is what to look at first."""
 _STALLED = 0.05
 """Stalls that take less than 5 % of the time change no decision."""
+_OFTEN = 0.05
+"""Fewer than one turn in twenty that misses its cache is left to the table of turns."""
 _SELDOM = 0.1
 """One more token in a step costs a few percent even where the device has room: accepted in fewer than one draft of ten,
 it doesn't earn that."""
@@ -48,7 +50,7 @@ def why_sentences(entries: Sequence[Entry], baseline: str, *, void: Collection[s
         )
         if text is not None
     ]
-    return [*found, *_stalls(spoken), *_redone(spoken)]
+    return [*found, *_stalls(spoken), *_redone(spoken), *_flagged(spoken)]
 
 
 def _step_time(entries: Sequence[Entry], baseline: str) -> str | None:
@@ -184,7 +186,7 @@ def _stalls(entries: Sequence[Entry]) -> list[str]:
 
 def _redone(entries: Sequence[Entry]) -> list[str]:
     """All cells that evaluate their history again, in one sentence for each cause and piece of advice."""
-    again = [one for one in entries if one["redone_prefill"] and one["redone_prefill"]["of_cached"] > MAX_REDONE]
+    again = [one for one in entries if _is_redone(one)]
     groups = _by(again, lambda entry: (entry["redone_prefill"]["cause"], entry["redone_prefill"]["try"]))
     out = []
     for (cause, advice), several in groups.items():
@@ -193,9 +195,43 @@ def _redone(entries: Sequence[Entry]) -> list[str]:
         likely = f" Likely cause: {_CAUSES[cause]}." if cause else ""
         out.append(
             f"Prompt tokens that were in the cache are evaluated again ({_places(several)}): "
-            f"{_percent(found['of_cached'])} of them with {_where(worst)}{_a_task(found)}.{likely}{_try(advice)}"
+            f"{_percent(found['of_cached'])} of them with {_where(worst)}{_a_task(found)}.{_turns(worst)}{likely}"
+            f"{_try(advice)}"
         )
     return out
+
+
+def _is_redone(entry: Entry) -> bool:
+    return bool(entry["redone_prefill"]) and entry["redone_prefill"]["of_cached"] > MAX_REDONE
+
+
+def _turns(entry: Entry) -> str:
+    """How many turns are flagged, behind what they lose together."""
+    flagged = _flagged_turns(entry)
+    return f" {flagged} of {entry['cache']['turns']} turns find less than 90 % of it." if flagged else ""
+
+
+def _flagged(entries: Sequence[Entry]) -> list[str]:
+    """All cells in which single turns miss what was left for them, while most find it."""
+    some = [one for one in entries if not _is_redone(one) and _flagged_turns(one) >= _OFTEN * _of_turns(one) > 0]
+    if not some:
+        return []
+    worst = max(some, key=lambda entry: float(entry["cache"]["flagged"]["share"]))
+    seconds = worst["cache"]["flagged"]["seconds"]
+    lost = "" if seconds is None else f", which takes {count(seconds)} s in all"
+    text = (
+        f"Single turns find less than 90 % of what the turn before left in the cache ({_places(some)}): "
+        f"{_flagged_turns(worst)} of {_of_turns(worst)} with {_where(worst)}{lost}."
+    )
+    return [text]
+
+
+def _flagged_turns(entry: Entry) -> int:
+    return int(entry["cache"]["flagged"]["turns"]) if entry["cache"] else 0
+
+
+def _of_turns(entry: Entry) -> int:
+    return int(entry["cache"]["turns"]) if entry["cache"] else 0
 
 
 def _surely_above_1(estimate: Mapping[str, Any]) -> bool:

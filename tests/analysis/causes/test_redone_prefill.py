@@ -142,3 +142,22 @@ def test_what_the_starts_of_a_server_tell_is_put_together(make: Any) -> None:
     assert (mtp.slots, mtp.number("batch"), mtp.recurrent, mtp.is_llama) == (8, 2048, True, True)
     assert server_of("url", starts) == Server()
     assert server_of("url", [make.start("url", kind="openai", slots=None)]).is_llama is False
+
+
+def test_a_prompt_that_begins_anew_redoes_nothing(make: Any) -> None:
+    """Where the agent summed its history up, nothing of it was there to be reused."""
+    requests = [
+        make.request(
+            start=turn,
+            last=turn + 1,
+            turn=turn,
+            turns=3,
+            prompt_tokens=depth,
+            cached_tokens=held,
+            begins_anew=turn == 1,
+        )
+        for turn, (depth, held) in enumerate(((6000, 0), (1000, 0), (2000, 1000)))
+    ]
+    entry = redone_prefill([make.trial(requests)], level=1, server=Server(), share=SHARE)
+    assert entry is not None
+    assert (entry["tokens"], entry["of_cached"]) == (0, 0.0)

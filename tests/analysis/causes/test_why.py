@@ -42,7 +42,7 @@ def entries(make: Any, valid: Mapping[tuple[str, int], list[Trial]], **more: Any
         {"variant": name, "concurrency": level, **cell(found, off=name == "off" or name.endswith("-overhead"))}
         for (name, level), found in valid.items()
     ]
-    found = why(valid, baseline="off", cells=cells, comparisons=comparisons(valid, "off", 0.05), **more)
+    found = why(valid, baseline="off", cells=cells, comparisons=comparisons({None: valid}, "off", 0.05), **more)
     assert [(one["variant"], one["concurrency"]) for one in found] == list(valid)
     return {(one["variant"], one["concurrency"]): make.strict_json(one) for one in found}
 

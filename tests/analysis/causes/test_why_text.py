@@ -23,6 +23,7 @@ def entry(variant: str = "mtp", level: int = 8, **known: Any) -> dict[str, Any]:
         "step_time": {}, "decode_speedup": NOTHING, "beyond_decode": NOTHING, "wasted_drafts_per_hour": NOTHING,
         "realised": {"output_tokens_per_s": NOTHING, "tpot": NOTHING, "tasks_per_hour": NOTHING},
         "acceptance": None, "acceptance_by_slots": None, "stalls": None, "redone_prefill": None,
+        "cache": None,
     }  # fmt: skip
     step: dict[str, Any] = {
         "s": None, "baseline_s": None, "ratio": NOTHING, "verify_width": None, "overhead_variant": None,
@@ -236,3 +237,36 @@ def test_redone_prefill_is_told_with_its_cause_from_a_tenth_on() -> None:
 def test_of_variants_whose_answers_are_wrong_nothing_is_said() -> None:
     """Not even why they are fast."""
     assert why_sentences([entry(**stepping(2.6, 2.41))], "off", void={"mtp"}) == []
+
+
+def cached(flagged: int, turns: int, seconds: float | None) -> dict[str, Any]:
+    """The cached tokens of a cell in which so many turns are flagged."""
+    return {"turns": turns, "flagged": {"turns": flagged, "share": flagged / turns, "seconds": seconds}}
+
+
+def test_single_turns_that_miss_their_cache_are_named_where_they_are_more_than_one_in_twenty() -> None:
+    """The cell with the largest share, and what they cost there; below that, and where nothing is known, nothing."""
+    seldom, some, often = (
+        entry("off", 1, cache=cached(1, 40, 0.1)),
+        entry("off", 2, cache=cached(2, 40, 1.0)),
+        entry(level=2, cache=cached(10, 40, 7.5)),
+    )
+    (text,) = why_sentences([seldom, some, often], "off")
+    assert text == (
+        "Single turns find less than 90 % of what the turn before left in the cache (off at 2 agents, mtp at 2 "
+        "agents): 10 of 40 with mtp at 2 agents, which takes 7.5 s in all."
+    )
+    assert why_sentences([seldom], "off") == []
+    (untimed,) = why_sentences([entry(cache=cached(10, 40, None))], "off")
+    assert untimed.endswith("10 of 40 with mtp at 8 agents.")
+
+
+def test_a_cell_that_redoes_its_history_is_named_once_with_its_turns() -> None:
+    """Behind what all turns lose together."""
+    redone = {"of_cached": 0.5, "cause": "other_prompt", "try": None, "seconds_per_task": NOTHING}
+    (text,) = why_sentences([entry(redone_prefill=redone, cache=cached(30, 40, 9.0))], "off")
+    assert text == (
+        "Prompt tokens that were in the cache are evaluated again (mtp at 8 agents): 50 % of them with mtp at 8 "
+        "agents. 30 of 40 turns find less than 90 % of it. Likely cause: a later prompt does not begin as the one "
+        "before, as with a template that drops reasoning."
+    )
