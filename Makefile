@@ -1,7 +1,7 @@
 # demo   compare speculation on and off on a small model (no GPU, about 5 minutes with installing)
 # test   run the tests
 # check  lint, types, direction of imports
-# bench  hold the estimators against a known truth and published tables, and time the analysis (a quarter of an hour)
+# bench  hold the estimators against a known truth and published tables, and time analysis and metrics (a quarter of an hour)
 PYTHON ?= python3
 PIP_FLAGS := --disable-pip-version-check --progress-bar off --no-compile -q
 VENV := .venv
@@ -36,6 +36,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.published
 	$(BIN)/python -m benchmarks.analysis
+	$(BIN)/python -m benchmarks.exporter
 	$(BIN)/python -m benchmarks.truth
 
 clean:

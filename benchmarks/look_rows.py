@@ -3,11 +3,12 @@
 import random
 from collections.abc import Mapping
 
-from benchmarks.library import MIN_EFFECT, Key, Library, Sweep
+from benchmarks.library import MIN_EFFECT, Library, Sweep
 from benchmarks.noise import Noise
 from benchmarks.row import Row, clustered_mean
 from loadgen.analysis.estimators.comparison import Call, Comparison
 from loadgen.analysis.sequential.looks import Looks, compare_after, known, preset_looks
+from loadgen.cell_key import CellKey
 
 
 def looks_row(library: Library, noise: Noise, *, sweeps: int, seed: int) -> Row:
@@ -26,9 +27,9 @@ def stopped(sweep: Sweep, baseline: str, rounds: int) -> list[Comparison]:
 
     A comparison that is known is measured no further, and the run ends with the last of them.
     """
-    pairs = sweep.pairs(baseline)
+    pairs = {CellKey(*key): logs for key, logs in sweep.pairs(baseline).items()}
     planned = tuple(preset_looks(rounds))
-    closed: dict[Key, int] = {}
+    closed: dict[CellKey, int] = {}
     taken: list[int] = []
     for look in planned:
         still = {key: _upto(logs, look) for key, logs in pairs.items() if key not in closed}
@@ -36,7 +37,7 @@ def stopped(sweep: Sweep, baseline: str, rounds: int) -> list[Comparison]:
             break
         taken.append(look)
         before = Looks(planned, tuple(taken), dict(closed), len(pairs))
-        closed |= {(c.variant, c.level): look for c in known(still, before, baseline=baseline, min_effect=MIN_EFFECT)}
+        closed |= {c.key: look for c in known(still, before, baseline=baseline, min_effect=MIN_EFFECT)}
     measured = {key: _upto(logs, closed.get(key, rounds)) for key, logs in pairs.items()}
     looks = Looks(planned, tuple(taken), closed, len(pairs))
     return compare_after(measured, looks, baseline=baseline, min_effect=MIN_EFFECT)

@@ -81,6 +81,11 @@ def khz_to_mhz(khz: float) -> float:
     return khz / 1_000
 
 
+def joules_to_kwh(joules: float) -> float:
+    """Joules to kilowatt-hours, by which energy is sold."""
+    return joules / (1_000 * S_PER_HOUR)
+
+
 def per_hour(count: float, seconds: float) -> float:
     """A count over seconds as a rate per hour. `seconds` must be above 0."""
     return count / seconds * S_PER_HOUR

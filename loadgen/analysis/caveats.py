@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadgen.analysis.at_depth import asked, deep
 from loadgen.analysis.causes.redone_prefill import MAX_REDONE
 from loadgen.analysis.estimators.comparison import log_ratios, speedup
 from loadgen.analysis.estimators.intervals import Estimate
@@ -10,17 +11,20 @@ from loadgen.analysis.measured import counters
 from loadgen.analysis.measured.cell import token_sources
 from loadgen.analysis.measured.trial import Trial
 
-_LENGTH_BAND = 1.05
+LENGTH_BAND = 1.05
 """Answers that differ by more than 5 % in length are other work, and tasks/hour says less about speed."""
 _MAX_MISSED_LENGTHS = 0.01
 
 Cells = Mapping[tuple[str, int], Sequence[Trial]]
 
 
-def caveats(cells: Cells, *, baseline: str, slots: Mapping[str, int], speculative: set[str]) -> list[dict[str, Any]]:
+def caveats(
+    cells: Cells, *, baseline: str, slots: Mapping[str, int], speculative: set[str], depth: int | None = None
+) -> list[dict[str, Any]]:
     """Warnings of every cell (its valid trials): `kind`, `variant`, `concurrency` and one sentence.
 
-    `slots`: slots of each variant's server where known; `speculative`: variants whose server says that it speculates.
+    `slots`: slots of each variant's server where known; `speculative`: variants whose server says that it speculates;
+    `depth`: the fixed depth that the cells are of.
     """
     found = []
     for (variant, level), trials in cells.items():
@@ -39,7 +43,13 @@ def caveats(cells: Cells, *, baseline: str, slots: Mapping[str, int], speculativ
             "failed_turns": _failed(trials),
         }
         found += [
-            {"kind": kind, "variant": variant, "concurrency": level, "text": f"{variant} at {level}: {text}"}
+            {
+                "kind": kind,
+                "variant": variant,
+                "concurrency": level,
+                **asked(depth),
+                "text": f"{variant} at {level}{deep(depth)}: {text}",
+            }
             for kind, text in texts.items()
             if text is not None
         ]
@@ -51,6 +61,13 @@ def length_ratio(variant: Sequence[Trial], baseline: Sequence[Trial]) -> Estimat
     top = {trial.record.round: trial.tokens_per_turn for trial in variant}
     bottom = {trial.record.round: trial.tokens_per_turn for trial in baseline}
     return speedup(list(log_ratios(top, bottom).values()))
+
+
+def lengths_differ(ratio: Estimate) -> bool:
+    """Whether lengths surely differ by more than 5 %: the whole interval of their ratio lies outside of ±5 %."""
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.low > LENGTH_BAND or ratio.high < 1 / LENGTH_BAND
 
 
 def missed_length_share(trials: Sequence[Trial]) -> float | None:
@@ -80,9 +97,7 @@ def _length_missed(trials: Sequence[Trial]) -> str | None:
 
 def _unequal_lengths(trials: Sequence[Trial], base: Sequence[Trial], baseline: str) -> str | None:
     ratio = length_ratio(trials, base)
-    if ratio.value is None or ratio.low is None or ratio.high is None:
-        return None
-    if ratio.low <= _LENGTH_BAND and ratio.high >= 1 / _LENGTH_BAND:
+    if ratio.value is None or not lengths_differ(ratio):
         return None
     return (
         f"answers are {ratio.value:.2f} times as long as those of {baseline} (95 % interval {ratio.low:.2f} to "

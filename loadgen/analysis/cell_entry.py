@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from loadgen.analysis.at_depth import asked
+from loadgen.analysis.classes.entries import class_entries
 from loadgen.analysis.measured.cell import cell, outcomes, token_count_mismatches, token_sources
 from loadgen.analysis.measured.failures import counted_but_for_failures, tasks_per_hour_with_failures
 from loadgen.analysis.measured.trial import Trial
@@ -11,7 +13,7 @@ from loadgen.analysis.measured.validity import ClientState, Reason, client_state
 
 
 def cell_entries(facts: Judged) -> list[dict[str, Any]]:
-    """One entry a cell, levels ascending.
+    """One entry a cell of one depth, levels ascending.
 
     Estimates rest on the valid trials; outcomes count those of all trials, so that no failure disappears.
     """
@@ -32,10 +34,12 @@ def _cell_entry(key: Key, facts: Judged) -> dict[str, Any]:
     return {
         "variant": key[0],
         "concurrency": key[1],
+        "depth_asked": facts.depth,
         "trials": len(tried),
         "valid_trials": len(valid),
         "client_state": max(states, key=list(ClientState).index).value if states else None,
         **cell(valid, off=key[0] in facts.off),
+        "classes": class_entries(tried, valid, off=key[0] in facts.off),
         "tasks_per_hour_with_failures": tasks_per_hour_with_failures(
             counted_but_for_failures(tried, facts.why)
         ).as_json(),
@@ -65,6 +69,7 @@ def _invalid_entry(trial: Trial, why: Sequence[Reason]) -> dict[str, Any]:
         "trial": trial.record.trial,
         "variant": trial.record.variant,
         "concurrency": trial.record.level,
+        **asked(trial.record.depth),
         "round": trial.record.round,
         "reasons": [reason.value for reason in why],
         "detail": trial.record.aborted,

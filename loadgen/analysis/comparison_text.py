@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.diagnostic import Diagnostic
 from loadgen.analysis.estimators.comparison import Call, Comparison
 from loadgen.analysis.estimators.intervals import MIN_ROUNDS
@@ -15,14 +16,15 @@ _SET = "at the acceptance that was set"
 def settled(c: Comparison, diagnostic: Diagnostic | None = None) -> str:
     """A comparison that is called."""
     value = factor(c.speedup.value) if c.speedup.value is not None else "n/a"
-    where = f"{c.variant} at {agents(c.level)}: {value} times the tasks per hour of {c.baseline}"
+    where = f"{c.variant} at {agents(c.level)}{deep(c.depth)}: {value} times the tasks per hour of {c.baseline}"
     note = f" {_SET} (diagnostic)" if diagnostic is Diagnostic.SYNTHETIC else ""
     if c.call is Call.SAME:
         level = _percent(c.strictness.same_confidence)
         bounds = interval(c.same_low, c.same_high)
         return f"{where} ({level} interval {bounds}), the same within {c.min_effect:.0%}{_side(c)}{note}."
     bounds = interval(c.speedup.low, c.speedup.high)
-    return f"{where} (95 % interval {bounds}, {c.speedup.n} rounds): it {c.call.value}{note}."
+    call = "" if c.call is None else c.call.value
+    return f"{where} (95 % interval {bounds}, {c.speedup.n} rounds): it {call}{note}."
 
 
 def _side(c: Comparison) -> str:
@@ -38,7 +40,7 @@ def _side(c: Comparison) -> str:
 def unresolved(c: Comparison, family: int, diagnostic: Diagnostic | None = None) -> str:
     """A comparison without a call, and what would settle it; `family`: how many comparisons have an interval."""
     note = f" {_SET}" if diagnostic is Diagnostic.SYNTHETIC else ""
-    where = f"Whether {c.variant} pays at {agents(c.level)}{note}"
+    where = f"Whether {c.variant} pays at {agents(c.level)}{deep(c.depth)}{note}"
     if c.speedup.low is None or c.speedup.high is None:
         return f"{where}: it takes {MIN_ROUNDS} rounds with a valid trial on both sides; there are {c.speedup.n}."
     bounds = f"95 % interval {interval(c.speedup.low, c.speedup.high)}"
@@ -56,9 +58,15 @@ def unresolved(c: Comparison, family: int, diagnostic: Diagnostic | None = None)
     return f"{where}: {value} times {c.baseline} ({bounds}) is unresolved; {next_}."
 
 
+def refused(c: Comparison) -> str:
+    """A comparison that can't be made, and why."""
+    why = "; ".join(one.text for one in c.refusals)
+    return f"Whether {c.variant} pays at {agents(c.level)}{deep(c.depth)}: not comparable with {c.baseline}: {why}."
+
+
 def overhead(c: Comparison) -> str:
     """What speculation costs where nothing is drafted: measured, not called."""
-    where = f"Overhead of speculation loaded but idle at {agents(c.level)} ({c.variant}, diagnostic)"
+    where = f"Overhead of speculation loaded but idle at {agents(c.level)}{deep(c.depth)} ({c.variant}, diagnostic)"
     if c.speedup.value is None:
         return f"{where}: n/a, no round has a valid trial on both sides."
     if c.speedup.low is None or c.speedup.high is None:
@@ -75,10 +83,12 @@ def crossing(
     diagnostic: Diagnostic | None = None,
 ) -> str | None:
     """A crossover, only where a settled call on each side (or on the one side that it names) bears it out."""
-    own = sorted((c for c in comparisons if c.variant == entry["variant"]), key=lambda c: c.level)
+    depth = entry.get(ASKED)
+    here = [c for c in comparisons if (c.variant, c.depth) == (entry["variant"], depth)]
+    own = sorted((c for c in here if not c.refusals), key=lambda c: c.level)
     calls = {c.call for c in own}
     value, kind = entry["concurrency"]["value"], entry["kind"]
-    note = f" {_SET}" if diagnostic is Diagnostic.SYNTHETIC else ""
+    note = f"{deep(depth)}{f' {_SET}' if diagnostic is Diagnostic.SYNTHETIC else ''}"
     if kind == "at" and calls & {Call.PAYS, Call.COSTS}:
         verb = "starts" if entry["rises"] else "stops"
         return f"{entry['variant']} {verb} paying near {agents(value)} ({_bounds(entry)}){note}."

@@ -1,16 +1,20 @@
 """What a verdict rests on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from loadgen.analysis.at_depth import of_depth
 from loadgen.analysis.diagnostic import Diagnostic
 from loadgen.analysis.estimators.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The parts of a summary that its sentences are made of; lists of mappings are in the form of the summary."""
+    """The parts of a summary that its sentences are made of; lists of mappings are in the form of the summary.
+
+    Of all fixed depths, where a run has them: what is of one says so.
+    """
 
     baseline: str
     variants: Sequence[str]
@@ -19,6 +23,8 @@ class Evidence:
     latencies: Sequence[Mapping[str, Any]] = ()
     """Other quantities than the headline, in ratio to the baseline."""
     cells: Sequence[Mapping[str, Any]] = ()
+    class_comparisons: Sequence[Mapping[str, Any]] = ()
+    """What variants do for each class of a mix, in ratio to the baseline."""
     memory: Sequence[Mapping[str, Any]] = ()
     noise: Sequence[Mapping[str, Any]] = ()
     output_check: Sequence[Mapping[str, Any]] = ()
@@ -29,6 +35,17 @@ class Evidence:
     random_weights: bool = False
     aa: bool = False
     """Both variants are the same."""
+
+    def at(self, depth: int | None) -> "Evidence":
+        """What of it is of one depth (null: of none), and what is of the whole run."""
+        return replace(
+            self,
+            comparisons=[c for c in self.comparisons if c.depth == depth],
+            crossovers=of_depth(self.crossovers, depth),
+            latencies=of_depth(self.latencies, depth),
+            cells=of_depth(self.cells, depth),
+            noise=of_depth(self.noise, depth),
+        )
 
     @property
     def failed(self) -> dict[str, Sequence[str]]:
@@ -47,5 +64,10 @@ class Evidence:
 
     @property
     def standing(self) -> list[Comparison]:
-        """The comparisons that aren't void."""
-        return [c for c in self.comparisons if c.variant not in self.void]
+        """The comparisons that aren't void and that can be made."""
+        return [c for c in self.comparisons if c.variant not in self.void and not c.refusals]
+
+    @property
+    def refused(self) -> list[Comparison]:
+        """The comparisons that can't be made, because the two did other work; those that are void left out."""
+        return [c for c in self.comparisons if c.variant not in self.void and c.refusals]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.estimators.comparison import Call, Comparison
 from loadgen.analysis.estimators.intervals import MIN_ROUNDS
 from loadgen.analysis.wording import agents, factor, interval
@@ -23,7 +24,7 @@ def false_alarms(
     if seen:
         out.append(_largest(max(seen, key=lambda c: abs(fmean(c.rounds)))))
     floors = [
-        f"{factor(entry['smallest_speedup'])} at {agents(entry['concurrency'])}"
+        f"{factor(entry['smallest_speedup'])} at {agents(entry['concurrency'])}{deep(entry.get(ASKED))}"
         for entry in noise
         if entry["smallest_speedup"] is not None
     ]
@@ -37,6 +38,6 @@ def _largest(c: Comparison) -> str:
     rounds = f"{c.speedup.n} round{'' if c.speedup.n == 1 else 's'}"
     bounds = "" if c.speedup.low is None else f"95 % interval {interval(c.speedup.low, c.speedup.high)}, "
     return (
-        f"The largest difference seen: {c.variant} at {agents(c.level)} did {value} times the tasks per hour of "
-        f"{c.baseline} ({bounds}{rounds})."
+        f"The largest difference seen: {c.variant} at {agents(c.level)}{deep(c.depth)} did {value} times the tasks per "
+        f"hour of {c.baseline} ({bounds}{rounds})."
     )

@@ -1,19 +1,23 @@
 """The summary of a run: everything that reports, thresholds and other programs rely on, as one JSON object."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 from loadgen.analysis import pairs
+from loadgen.analysis.at_depth import asked, marked
 from loadgen.analysis.cell_entry import cell_entries, invalid_entries
+from loadgen.analysis.classes.comparisons import class_comparisons
+from loadgen.analysis.classes.entries import with_attainment
+from loadgen.analysis.decision.goodput import goodputs
 from loadgen.analysis.diagnostic import diagnostics
 from loadgen.analysis.evidence import Evidence
-from loadgen.analysis.explanation import explanation
+from loadgen.analysis.explanation import explanations
 from loadgen.analysis.measured.course import course, given_up
 from loadgen.analysis.measured.drift import drift
 from loadgen.analysis.measured.setup import setup
 from loadgen.analysis.measured.trial import Trial
-from loadgen.analysis.measured.valid_cells import Judged, judged
+from loadgen.analysis.measured.valid_cells import Judged, judged_by_depth
 from loadgen.analysis.measured.validity import receive_lag_p99_ns
 from loadgen.analysis.memory.entries import memories
 from loadgen.analysis.output_check import output_check_summary
@@ -34,19 +38,17 @@ def summarise(run: Run) -> dict[str, Any]:
 
     Equal runs give equal documents. Every number is finite; what was not measured is null.
     """
-    facts = judged(run)
-    noise = pairs.noise(facts.valid, facts.baseline)
-    repeated = facts.repeated
-    counts = repeated is not None and not facts.why[repeated.record.trial]
-    drifted = drift(repeated if counts else None, facts.valid, noise)
-    evidence = _evidence(run, facts, noise)
-    explained = explanation(run, facts, evidence)
+    slices = judged_by_depth(run)
+    drifted = next((found for facts in slices if (found := _drift(facts)) is not None), None)
+    evidence = _evidence(run, slices)
+    explained = explanations(run, slices, evidence)
     return {
         "schema": SCHEMA,
-        "run": _run_entry(run, facts.baseline),
+        "run": _run_entry(run, evidence.baseline),
         "setup": setup(run),
-        "differences": server_differences(run, facts.baseline),
+        "differences": server_differences(run, evidence.baseline),
         **_findings(evidence),
+        "cells": with_attainment(evidence.cells, explained["goodput"]),
         "latency_comparisons": evidence.latencies,
         **explained,
         "looks": looks_entry(run),
@@ -54,30 +56,58 @@ def summarise(run: Run) -> dict[str, Any]:
         "verdict": verdict(
             evidence,
             operating_point=explained["operating_point"],
+            operating_points=explained.get("operating_points", ()),
             tuning=explained["tuning"],
             scaling=explained["scaling"],
         ),
         "drift": drifted,
-        "client": _client(facts.every),
-        "invalid": invalid_entries(facts),
-        "warnings": warning_entries(run, facts, evidence.diagnostics, drifted),
+        "client": _client([trial for facts in slices for trial in facts.every]),
+        "invalid": [entry for facts in slices for entry in invalid_entries(facts)],
+        "warnings": warning_entries(run, slices, evidence.diagnostics, drifted),
     }
 
 
-def _evidence(run: Run, facts: Judged, noise: Sequence[Mapping[str, Any]]) -> Evidence:
+def measured(run: Run) -> dict[str, Any]:
+    """The parts of a summary that say what was measured, without those that explain it.
+
+    `run`, `cells`, `comparisons`, `memory`, `output_check`, `given_up`, `goodput`, `invalid` and their like: all that a
+    capacity rests on, and sooner there on a long run.
+    """
+    slices = judged_by_depth(run)
+    evidence, objective = _evidence(run, slices), run.manifest.experiment.get("slo")
+    return {
+        "run": _run_entry(run, evidence.baseline),
+        **_findings(evidence),
+        "cells": evidence.cells,
+        "goodput": [entry for facts in slices for entry in marked(goodputs(facts.valid, objective), facts.depth)],
+        "invalid": [entry for facts in slices for entry in invalid_entries(facts)],
+    }
+
+
+def _drift(facts: Judged) -> dict[str, Any] | None:
+    """The drift that the repeated trial shows; null where it is of another depth."""
+    repeated = facts.repeated
+    counts = repeated is not None and not facts.why[repeated.record.trial]
+    found = drift(repeated if counts else None, facts.valid, pairs.noise(facts.valid, facts.baseline))
+    return None if found is None else {**found, **asked(facts.depth)}
+
+
+def _evidence(run: Run, slices: Sequence[Judged]) -> Evidence:
     experiment = run.manifest.experiment
-    compared = pairs.comparisons(
-        facts.valid, facts.baseline, float(experiment.get("min_effect", _MIN_EFFECT)), looks_of(run)
-    )
+    baseline, names = slices[0].baseline, slices[0].names
+    valid = {facts.depth: facts.valid for facts in slices}
+    min_effect = float(experiment.get("min_effect", _MIN_EFFECT))
+    compared = pairs.comparisons(valid, baseline, min_effect, looks_of(run))
     return Evidence(
-        baseline=facts.baseline,
-        variants=facts.names,
+        baseline=baseline,
+        variants=names,
         comparisons=compared,
         crossovers=pairs.crossovers(compared),
-        latencies=pairs.described(facts.valid, facts.baseline),
-        cells=cell_entries(facts),
-        memory=memories(run, facts.names, facts.baseline, facts.valid),
-        noise=noise,
+        latencies=[entry for at, cells in valid.items() for entry in marked(pairs.described(cells, baseline), at)],
+        cells=[entry for facts in slices for entry in cell_entries(facts)],
+        class_comparisons=[entry for cells in valid.values() for entry in class_comparisons(cells, baseline)],
+        memory=memories(run, names, baseline, valid),
+        noise=[entry for at, cells in valid.items() for entry in marked(pairs.noise(cells, baseline), at)],
         output_check=output_check_summary(run),
         check_asked=experiment.get("check_output", "off") != "off",
         given_up=given_up(run),
@@ -105,7 +135,6 @@ def _run_entry(run: Run, baseline: str) -> dict[str, Any]:
 def _findings(evidence: Evidence) -> dict[str, Any]:
     """The parts of the document that the verdict rests on."""
     return {
-        "cells": evidence.cells,
         "comparisons": [
             {
                 **c.as_json(),
@@ -114,6 +143,7 @@ def _findings(evidence: Evidence) -> dict[str, Any]:
             }
             for c in evidence.comparisons
         ],
+        "class_comparisons": [{**one, "void": one["variant"] in evidence.void} for one in evidence.class_comparisons],
         "crossovers": evidence.crossovers,
         "noise": evidence.noise,
         "output_check": evidence.output_check,

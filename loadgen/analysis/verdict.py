@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis.comparison_text import crossing, overhead, settled, unresolved
+from loadgen.analysis.at_depth import ASKED, deep
+from loadgen.analysis.classes.wording import opposed
+from loadgen.analysis.comparison_text import crossing, overhead, refused, settled, unresolved
 from loadgen.analysis.diagnostic import Diagnostic
 from loadgen.analysis.estimators.comparison import Call, Comparison
 from loadgen.analysis.evidence import Evidence
@@ -18,6 +20,7 @@ def verdict(
     evidence: Evidence,
     *,
     operating_point: Mapping[str, Any] | None = None,
+    operating_points: Sequence[Mapping[str, Any]] = (),
     tuning: Mapping[str, Any] | None = None,
     scaling: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -31,6 +34,7 @@ def verdict(
     Args:
         evidence: what the sentences are made of.
         operating_point: the decision for a number of agents, where it was asked for.
+        operating_points: the same at each fixed depth, where the run has them; a variant is kept that all of them keep.
         tuning: how a tuning run stands.
         scaling: how tasks per hour grow with the agents.
     """
@@ -45,7 +49,10 @@ def verdict(
     else:
         found, open_questions = _comparisons(evidence)
         says += found
+        says += opposed([one for one in evidence.class_comparisons if one["variant"] not in evidence.void])
         says += scaling_sentences(scaling, evidence.void)
+    if tuning is None:
+        open_questions += [refused(c) for c in evidence.refused]
     says += _changed_answers(evidence)
     if len(evidence.variants) == 1:
         name = evidence.variants[0]
@@ -53,18 +60,21 @@ def verdict(
         open_questions.append(f"Whether another configuration is faster: one server, {name}, is one variant.")
     says += _not_counted(evidence.cells)
     open_questions += _never_answered(evidence)
+    points = list(operating_points) if operating_point is None else [operating_point]
     return {
-        **_answer(evidence, operating_point, tuning, " ".join(says + open_questions)),
+        **_answer(evidence, points, tuning, " ".join(says + open_questions)),
         "says": says,
         "does_not_answer": open_questions,
     }
 
 
 def _answer(
-    evidence: Evidence, point: Mapping[str, Any] | None, tuning: Mapping[str, Any] | None, all_sentences: str
+    evidence: Evidence, points: Sequence[Mapping[str, Any]], tuning: Mapping[str, Any] | None, all_sentences: str
 ) -> dict[str, Any]:
-    if point is not None:
-        return {"agents": point["agents"], "keep": point["keep"], "text": point["text"]}
+    if points:
+        kept = {point["keep"] for point in points}
+        text = " ".join(point["text"] for point in points)
+        return {"agents": points[0]["agents"], "keep": kept.pop() if len(kept) == 1 else None, "text": text}
     if tuning is not None:
         return {"agents": tuning["agents"], "keep": tuning["keep"], "text": all_sentences}
     same = evidence.aa and evidence.baseline not in evidence.void | evidence.unsafe
@@ -126,7 +136,8 @@ def _alone(variant: str, cells: Sequence[Mapping[str, Any]]) -> list[str]:
         bounds = ""
         if rate["low"] is not None:
             bounds = f" (95 % interval {count(rate['low'])} to {count(rate['high'])})"
-        out.append(f"{variant} at {agents(entry['concurrency'])}: {count(rate['value'])} tasks per hour{bounds}.")
+        where = f"{agents(entry['concurrency'])}{deep(entry.get(ASKED))}"
+        out.append(f"{variant} at {where}: {count(rate['value'])} tasks per hour{bounds}.")
     return [*out, "There is one variant, so nothing was compared."]
 
 

@@ -5,8 +5,25 @@ import sys
 import typer
 
 from loadgen import __version__
-from loadgen.cli import ab, compare, demo, doctor, gate, init, memory, report, rerun, schema, sweep, workloads
+from loadgen.cli import (
+    ab,
+    capacity,
+    compare,
+    demo,
+    doctor,
+    export,
+    gate,
+    init,
+    memory,
+    record,
+    report,
+    rerun,
+    schema,
+    sweep,
+    workloads,
+)
 from loadgen.cli.bisection import BisectableCommand
+from loadgen.cli.linger import linger
 from loadgen.errors import LoadgenError
 
 app = typer.Typer(
@@ -27,7 +44,10 @@ app.command(name="ab", epilog=ab.EXAMPLES, context_settings=_NO_SEPARATOR)(ab.ab
 app.command(name="sweep", epilog=sweep.EXAMPLES)(sweep.sweep)
 app.command(name="gate", epilog=gate.EXAMPLES, cls=BisectableCommand, context_settings=_NO_SEPARATOR)(gate.gate)
 app.command(name="compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command(name="capacity", epilog=capacity.EXAMPLES)(capacity.capacity)
 app.add_typer(workloads.app, name="workloads", epilog=workloads.EXAMPLES)
+app.command(name="record", epilog=record.EXAMPLES)(record.record)
+app.add_typer(export.app, name="export", epilog=export.EXAMPLES)
 app.command(name="init", epilog=init.EXAMPLES)(init.init)
 app.command(name="schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
@@ -59,3 +79,5 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output is gone: nothing is left to say
         sys.exit(1)
+    finally:
+        linger()

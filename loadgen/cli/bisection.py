@@ -25,7 +25,7 @@ from loadgen.errors import (
 )
 
 if TYPE_CHECKING:
-    from loadgen.experiment.model import LaunchVariant
+    from loadgen.experiment.variant import LaunchVariant
 
 OPTION = "--bisect"
 BAD = 1

@@ -27,8 +27,10 @@ class Allowed(StrEnum):
     """Differences that forbid a comparison; the names of `loadgen.analysis.criteria.run_differences.VOIDS`."""
 
     WORKLOAD = "workload"
+    OUTPUT_LENGTH = "output_length"
     MAX_TOKENS = "max_tokens"
     BODY = "body"
+    THINKING = "thinking"
     MODEL = "model"
     SLOTS = "slots"
     CONTEXT_PER_SLOT = "context_per_slot"
@@ -89,8 +91,11 @@ def compare(
         sys.stdout.flush()
     else:
         print_run_comparison(document, stdout_console())
-    if not any(one["ratio"]["value"] is not None for one in document["comparisons"]):
+    known = [one for one in document["comparisons"] if one["ratio"]["value"] is not None]
+    if not known:
         raise NoVerdictError("no cell has valid trials in both runs; the reasons stand in the report of each")
+    if all(one["not_comparable"] for one in known):
+        raise NoVerdictError("no cell of the runs did its work at the same depth; the reasons stand above")
 
 
 def _names(mapped: Sequence[str], first: "Run", second: "Run") -> dict[str, str]:
@@ -137,5 +142,7 @@ def _refuse(document: dict[str, Any], allowed: Sequence[str]) -> None:
 
 
 def _cells(entry: dict[str, Any]) -> str:
-    cells = [f"{cell['variant']} at {cell['concurrency']}" for cell in entry["cells"]]
+    from loadgen.analysis.at_depth import ASKED, deep
+
+    cells = [f"{cell['variant']} at {cell['concurrency']}{deep(cell.get(ASKED))}" for cell in entry["cells"]]
     return ", ".join(cells) or "none at all"

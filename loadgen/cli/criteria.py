@@ -171,7 +171,9 @@ def _rounds_done(document: dict[str, Any]) -> int:
 
 
 def _named(criteria: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(
-        f"{one['criterion']} of {one['variant']}" + ("" if one["concurrency"] is None else f" at {one['concurrency']}")
-        for one in criteria
-    )
+    from loadgen.analysis.at_depth import ASKED, deep
+
+    def place(one: dict[str, Any]) -> str:
+        return "" if one["concurrency"] is None else f" at {one['concurrency']}{deep(one.get(ASKED))}"
+
+    return ", ".join(f"{one['criterion']} of {one['variant']}{place(one)}" for one in criteria)

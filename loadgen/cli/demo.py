@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from loadgen.cli.options import Json, Out, Rounds, Seed, TimeBudget, run_folder, seconds
+from loadgen.cli.option_values import run_folder, seconds
+from loadgen.cli.options import Json, Out, Rounds, Seed, TimeBudget
 
 EXAMPLES = "Examples:\n\n- `loadgen demo`\n- `loadgen demo --model gemma`"
 

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loadgen.cli.options import MEMORY, ApiKeyEnv, CaFile, Insecure, MemorySource, Wait, seconds
+from loadgen.cli.option_values import seconds
+from loadgen.cli.options import MEMORY, ApiKeyEnv, CaFile, Insecure, MemorySource, Wait
 from loadgen.errors import ExperimentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.client.transport import HttpTransport
-    from loadgen.experiment.model import Experiment, Variant
+    from loadgen.experiment.model import Experiment
+    from loadgen.experiment.variant import Variant
     from loadgen.records.model import Component, ServerFacts
     from loadgen.servers.checkup import Finding
 

@@ -12,8 +12,11 @@ from typing import Any
 
 from rich.console import Console
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.output_check import judge
 from loadgen.analysis.summary import summarise
+from loadgen.cli.audience import Audience
+from loadgen.cli.live_metrics import LiveMetrics, Published
 from loadgen.cli.progress import ProgressDisplay
 from loadgen.cli.race_policy import RacePolicy
 from loadgen.cli.until_known import Shown, UntilKnown
@@ -40,6 +43,7 @@ def execute(
     next_step: str | None = None,
     policy: StopPolicy | None = None,
     command: str = "sweep",
+    metrics: LiveMetrics | None = None,
 ) -> None:
     """Run `experiment` into the new folder `out` and report. See `carry_out`."""
     carry_out(
@@ -50,6 +54,7 @@ def execute(
         next_step=next_step,
         policy=policy,
         command=command,
+        metrics=metrics,
     )
 
 
@@ -64,6 +69,7 @@ def carry_out(
     earlier: Run | None = None,
     repeats: Run | None = None,
     command: str = "sweep",
+    metrics: LiveMetrics | None = None,
 ) -> None:
     """Run `experiment` into an open run folder and report.
 
@@ -78,6 +84,7 @@ def carry_out(
         earlier: the facts in this folder so far, where a run is resumed.
         repeats: a run whose plan is carried out again.
         command: the command whose `--resume` goes on with it.
+        metrics: where the metrics of the run go; null: nowhere.
 
     Raises `RunInterruptedError` after Ctrl-C and `NoVerdictError` where an asked comparison (or, with one variant, the
     sweep) has no valid trials or an output check failed; the report is printed before.
@@ -87,18 +94,24 @@ def carry_out(
     try:
         with ProgressDisplay(Console(stderr=True)) as display:
             display.note(f"run folder: {out}")
+            audience = Audience(display, metrics.recorder if metrics is not None else None)
+            looking = chosen
+            if metrics is not None:
+                metrics.open(display.note)
+                looking = Published(chosen, out, audience)
             ending = asyncio.run(
                 _run(
                     lambda interrupted: Sweep(
                         experiment,
                         writer,
-                        display,
+                        audience,
                         interrupted,
                         random_weights=random_weights,
                         judge=_judge,
                         earlier=earlier,
                         repeats=repeats,
-                        policy=Shown(chosen, display, experiment.baseline) if repeats is None else None,
+                        policy=Shown(looking, display, experiment.baseline) if repeats is None else None,
+                        meter=audience if metrics is not None else None,
                     ),
                     display,
                 )
@@ -112,6 +125,8 @@ def carry_out(
     show(summary, as_json=as_json)
     if next_step and not as_json:
         stdout_console().print(f"\n{next_step}", highlight=False, markup=False, soft_wrap=True)
+    if metrics is not None:
+        metrics.finish(audience, summary, linger=ending.what != "interrupted")
     error = _error_of(ending, summary, f"loadgen {command} --resume {out}")
     if error is not None:
         raise error
@@ -187,7 +202,7 @@ def _error_of(ending: Ending, summary: dict[str, Any], go_on: str) -> LoadgenErr
 
 
 def unanswered(summary: dict[str, Any]) -> list[str]:
-    """What was asked and has no valid pair of trials (or, with one variant, no valid trial).
+    """What was asked and has no valid pair of trials, or none at equal depth (with one variant, no valid trial).
 
     Of a tuning run that is the confirmation: candidates drop out of its race.
     """
@@ -199,8 +214,12 @@ def unanswered(summary: dict[str, Any]) -> list[str]:
     comparisons = [one for one in summary["comparisons"] if one["metric"] == "tasks_per_hour"]
     if comparisons:
         return [
-            f"{one['variant']} against {one['baseline']} at {one['concurrency']}"
+            f"{one['variant']} against {one['baseline']} at {_place(one)}"
             for one in comparisons
-            if not one["rounds"]
+            if not one["rounds"] or one["not_comparable"]
         ]
-    return [f"{cell['variant']} at {cell['concurrency']}" for cell in summary["cells"] if cell["valid_trials"] == 0]
+    return [f"{cell['variant']} at {_place(cell)}" for cell in summary["cells"] if cell["valid_trials"] == 0]
+
+
+def _place(entry: dict[str, Any]) -> str:
+    return f"{entry['concurrency']}{deep(entry[ASKED])}"

@@ -26,13 +26,15 @@ from loadgen.cli.criteria import (
     write_junit,
     write_junit_error,
 )
-from loadgen.cli.options import SERVERS, run_folder
+from loadgen.cli.option_values import run_folder
+from loadgen.cli.options import SERVERS
 from loadgen.cli.shared import Shared, shares_options
 from loadgen.cli.start import build, resume_as_recorded, start
 from loadgen.errors import ExperimentError, LoadgenError, NoVerdictError, RunFolderError, RunInterruptedError
 
 if TYPE_CHECKING:
-    from loadgen.experiment.model import Experiment, LaunchVariant
+    from loadgen.experiment.model import Experiment
+    from loadgen.experiment.variant import LaunchVariant
 
 EXAMPLES = (
     "Examples:\n\n"

@@ -1,24 +1,16 @@
-"""Options that several commands share, each declared once, and how their text becomes an experiment."""
+"""Options that several commands share, each declared once; `option_values` makes of their texts what they mean."""
 
-import json
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-from loadgen.errors import ExperimentError
-from loadgen.experiment import levels
-from loadgen.units import parse_duration_s, parse_size
-
-if TYPE_CHECKING:
-    from loadgen.experiment.slo import Slo
 
 LOAD = "What is run"
 COMPARISON = "What is compared, and how strictly"
 SERVERS = "How the servers are reached and started"
 MEMORY = "Memory and power"
+METRICS = "Metrics for Prometheus"
 OUTPUT = "What is written and printed"
 """Panels of `--help`."""
 
@@ -36,6 +28,22 @@ class History(StrEnum):
 
     RECORDED = "recorded"
     LIVE = "live"
+    FROZEN = "frozen"
+
+
+class OutputLength(StrEnum):
+    """How answers end."""
+
+    NATURAL = "natural"
+    EXACT = "exact"
+
+
+class Thinking(StrEnum):
+    """Whether the model is told to reason before it answers."""
+
+    ON = "on"
+    OFF = "off"
+    SERVER = "server"
 
 
 class ContextFull(StrEnum):
@@ -43,6 +51,8 @@ class ContextFull(StrEnum):
 
     REFUSE = "refuse"
     FINISH = "finish"
+    COMPACT = "compact"
+    FAIL = "fail"
 
 
 class Field(StrEnum):
@@ -81,21 +91,51 @@ WORKLOAD = _option(
     help="What the agents do: a built-in name, a YAML file, or recorded sessions (.json, .jsonl, .gz, .zst).",
     show_default="the largest that fits a slot",
 )
+MIX = _option(
+    "--mix",
+    panel=LOAD,
+    metavar="CLASSES",
+    help="Classes of work that run together, in place of --workload: workloads with their shares of the agents, such "
+    "as chat:1,batch-agents-4k:3. Each gets results, and with --slo CLASS:LIMITS an objective, of its own.",
+    show_default="none",
+)
+CORPUS = _option(
+    "--corpus",
+    panel=LOAD,
+    metavar="DIR",
+    help="Folder whose text files made-up prompts are of, such as your own source tree.",
+    show_default="Python's standard library",
+)
 HISTORY = _option(
     "--history",
     panel=LOAD,
-    help="Whose answers go back into prompts: the workload's own, or those that the model just gave.",
+    help="Whose answers go back into prompts: the workload's own, those that the model just gave, or those of the "
+    "baseline, recorded first and replayed for every variant (frozen).",
     show_default="the workload's; recorded for sessions from a file",
 )
 TOOL_TIME_CAP = _option(
     "--tool-time-cap", panel=LOAD, metavar="TIME", help="Longest wait for a tool.", show_default="none"
 )
 TIME_SCALE = _option("--time-scale", panel=LOAD, min=0.0, help="Factor on every wait; 0: no waits.")
+DEPTH = _option(
+    "--depth",
+    panel=LOAD,
+    metavar="LIST",
+    help="Measure at these prompt depths, each at every concurrency: tokens in a list such as 2k,16k,48k (k: 1,024).",
+    show_default="all turns of the workload alike",
+)
+OUTPUT_LENGTH = _option(
+    "--output-length",
+    panel=LOAD,
+    help="Let answers end by themselves (natural), or have the server ignore end-of-text (exact), which biases "
+    "acceptance.",
+    show_default="the workload's; natural for sessions from a file",
+)
 CONTEXT_FULL = _option(
     "--context-full",
     panel=LOAD,
-    help="Of a workload that doesn't fit a slot's context: refuse it, or finish sessions before the turn that doesn't "
-    "fit and tell the share.",
+    help="Of a workload that doesn't fit a slot's context: refuse it, finish sessions before the turn that doesn't "
+    "fit, go on from a summary (compact), or send that turn all the same and end there (fail); the share is told.",
 )
 TIME_BUDGET = _option(
     "--time-budget", panel=LOAD, metavar="TIME", help="Time for the whole run, such as 90s, 15m or 1h30m."
@@ -115,6 +155,12 @@ BODY = _option(
     panel=LOAD,
     metavar="KEY=VALUE",
     help="Extra field of every request, JSON or text; repeatable. By default no sampling fields are sent.",
+)
+THINKING = _option(
+    "--thinking",
+    panel=LOAD,
+    help="Tell the chat template to let the model reason or not (enable_thinking in every request); server: tell it "
+    "nothing. --body chat_template_kwargs=… goes before it.",
 )
 SEED = _option("--seed", panel=LOAD, help="Seed of everything that is drawn: the same seed is the same work.")
 REQUEST_RATE = _option(
@@ -136,7 +182,7 @@ SLO = _option(
     panel=COMPARISON,
     metavar="LIMITS",
     help="What requests and tasks must keep, such as ttft=2s,tpot=80ms,task=10m,attainment=95% (also step-gap, "
-    "request).",
+    "request); CLASS:ttft=1s for one class of a --mix.",
 )
 STOP = _option(
     "--stop-when-known/--all-rounds",
@@ -229,6 +275,41 @@ SERVER_LOG = _option(
     "journal:UNIT or docker:NAME. With several servers, NAME= says whose; repeatable.",
     show_default="predicted from the model file and the command, where both can be seen",
 )
+SERIES = _option(
+    "--series",
+    panel=METRICS,
+    metavar="NAME",
+    help="What this comparison is called where runs of it follow each other: a label of all its metrics.",
+    show_default="the model's alias",
+)
+METRICS_ADDRESS = _option(
+    "--metrics",
+    panel=METRICS,
+    metavar="HOST:PORT",
+    help="Serve Prometheus metrics of the run there, such as 127.0.0.1:9464.",
+    show_default="none",
+)
+METRICS_LINGER = _option(
+    "--metrics-linger",
+    panel=METRICS,
+    metavar="TIME",
+    help="How long metrics are served behind the run, so that the last values are scraped.",
+    show_default="60s",
+)
+PUSH_GATEWAY = _option(
+    "--push-gateway",
+    panel=METRICS,
+    metavar="URL",
+    help="Push the final values to a Prometheus Pushgateway; they replace those of the last run of the same series.",
+    show_default="none",
+)
+METRICS_TEXTFILE = _option(
+    "--metrics-textfile",
+    panel=METRICS,
+    metavar="DIR",
+    help="Write the final values there for the textfile collector of node_exporter.",
+    show_default="none",
+)
 OUT = _option("--out", panel=OUTPUT, metavar="DIR", help="Run folder to write.", show_default="runs/TIME-NAME")
 JSON = _option(
     "--json", panel=OUTPUT, help="Print one JSON document (loadgen-summary/1) to stdout; progress to stderr."
@@ -252,62 +333,3 @@ Insecure = Annotated[bool, INSECURE]
 MemorySource = Annotated[str | None, MEMORY_SOURCE]
 Out = Annotated[Path | None, OUT]
 Json = Annotated[bool, JSON]
-
-
-def parse_levels(text: str) -> tuple[int, ...]:
-    """The concurrency levels in an option's text. Raises `ExperimentError` naming the option."""
-    try:
-        return levels.parse_levels(text)
-    except ValueError as error:
-        raise ExperimentError(f"--concurrency {text}: {error}") from None
-
-
-def parse_objective(text: str) -> "Slo":
-    """The limits in an option's text. Raises `ExperimentError` naming the option."""
-    from loadgen.experiment.slo import parse_slo
-
-    try:
-        return parse_slo(text)
-    except ValueError as error:
-        raise ExperimentError(f"--slo {text}: {error}") from None
-
-
-def parse_body(fields: list[str] | None) -> dict[str, Any]:
-    """Extra request fields in `key=value` texts; a value that is JSON is taken as such, any other as text."""
-    from loadgen.experiment.model import RESERVED_FIELDS
-
-    body: dict[str, Any] = {}
-    for field in fields or []:
-        key, equals, value = field.partition("=")
-        if not equals or not key:
-            raise ExperimentError(f"--body {field!r} is not KEY=VALUE, such as temperature=0.6")
-        if key in RESERVED_FIELDS:
-            raise ExperimentError(f"--body {key}=… would break the measurement: loadgen sets that field itself")
-        try:
-            body[key] = json.loads(value)
-        except ValueError:
-            body[key] = value
-    return body
-
-
-def seconds(option: str, text: str) -> float:
-    """The duration in an option's text, in seconds. Raises `ExperimentError` naming the option."""
-    try:
-        return parse_duration_s(text)
-    except ValueError as error:
-        raise ExperimentError(f"{option}: {error}") from None
-
-
-def size(option: str, text: str) -> int:
-    """The bytes in an option's text. Raises `ExperimentError` naming the option."""
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise ExperimentError(f"{option}: {error}") from None
-
-
-def run_folder(out: Path | None, name: str) -> Path:
-    """The run folder to write: as asked for, or `runs/TIME-NAME`."""
-    if out is not None:
-        return out
-    return Path("runs") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{name}"

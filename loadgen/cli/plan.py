@@ -6,13 +6,17 @@ import sys
 
 from rich.console import Console
 
+from loadgen.analysis.at_depth import deep
 from loadgen.analysis.sequential.looks import FIRST_LOOK, LEAST_ROUNDS
 from loadgen.experiment.added_levels import around_widths
 from loadgen.experiment.arrangement import alternates, needs_fresh_server
 from loadgen.experiment.build import published
+from loadgen.experiment.depths import BAND
 from loadgen.experiment.llama_flags import masked
-from loadgen.experiment.model import (
-    Experiment,
+from loadgen.experiment.mix import division_lines, label
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.schedule import MIN_ROUNDS, PREFERRED_ROUNDS, Block, blocks
+from loadgen.experiment.variant import (
     LaunchVariant,
     ModelVariant,
     RequestVariant,
@@ -20,7 +24,7 @@ from loadgen.experiment.model import (
     SwitchVariant,
     Variant,
 )
-from loadgen.experiment.schedule import MIN_ROUNDS, PREFERRED_ROUNDS, Block, blocks
+from loadgen.replay.budget import RECORDING_SHARE
 from loadgen.replay.watched import watched
 from loadgen.telemetry.preview import named
 
@@ -38,15 +42,19 @@ def describe(experiment: Experiment, *, as_json: bool) -> None:
         mark = f" ({', '.join(marks)})" if marks else ""
         console.print(f"variant {variant.name}{mark}: {_how(variant)}", markup=False)
     console.print(f"concurrency: {', '.join(map(str, experiment.levels))}")
-    console.print(f"workload: {experiment.workload or 'the largest built-in one that fits a slot of the server'}")
+    for line in [*_played(experiment), *_shaped(experiment)]:
+        console.print(line, markup=False)
+    if experiment.history == "frozen":
+        most = _clock(RECORDING_SHARE * experiment.time_budget_s)
+        console.print(f"history: frozen; the answers of {experiment.baseline} are recorded first, for {most} at most")
     for line in _memory(experiment):
         console.print(line, markup=False)
     console.print(f"output check: {_check(experiment)}")
     for line in [*_length(experiment), *_looks(experiment), *_added(experiment)]:
         console.print(line)
     for block in _order(experiment):
-        levels = ", ".join(map(str, block.levels))
-        console.print(f"  round {block.round}: {block.variant} at {levels}", markup=False)
+        places = ", ".join(f"{level}{deep(depth)}" for level, depth in block.places)
+        console.print(f"  round {block.round}: {block.variant} at {places}", markup=False)
     if experiment.drift_check:
         console.print("  at the end: the first trial once more, as a drift check")
 
@@ -77,6 +85,23 @@ def _how(variant: Variant) -> str:
             return variant.url
 
 
+def _played(experiment: Experiment) -> list[str]:
+    """The workload; of a mix its classes, and how many agents each has at every concurrency."""
+    if experiment.mix is None:
+        return [f"workload: {experiment.workload or 'the largest built-in one that fits a slot of the server'}"]
+    mix = f"workload: a mix of {label(experiment.mix)} (classes of work and their shares of the agents)"
+    return [mix, *(f"  {line}" for line in division_lines(experiment.mix, experiment.levels))]
+
+
+def _shaped(experiment: Experiment) -> list[str]:
+    """At which depths it is played, how answers end, and what text is of, where that is asked for."""
+    depths = ", ".join(f"{depth:,}" for depth in experiment.depths)
+    lines = [f"depth: {depths} tokens (± {BAND:.0%}), each at every concurrency"] if depths else []
+    lines += [] if experiment.output_length is None else [f"output length: {experiment.output_length}"]
+    lines += [] if experiment.corpus is None else [f"corpus: the text files below {experiment.corpus}"]
+    return lines + ([] if experiment.thinking == "server" else [f"thinking: {experiment.thinking}, in every request"])
+
+
 def _memory(experiment: Experiment) -> list[str]:
     """Where memory and power of each variant would be read."""
     lines = []
@@ -96,7 +121,7 @@ def _check(experiment: Experiment) -> str:
 
 
 def _length(experiment: Experiment) -> list[str]:
-    cells = len(experiment.variants) * len(experiment.levels)
+    cells = len(experiment.variants) * len(experiment.levels) * max(len(experiment.depths), 1)
     budget = _clock(experiment.time_budget_s)
     if experiment.tune is not None:
         return [f"time: about {budget} (the time budget); trial lengths are fixed after a pilot of the baseline"]
@@ -144,6 +169,7 @@ def _order(experiment: Experiment) -> list[Block]:
         experiment.levels,
         rounds=min(ILLUSTRATED_ROUNDS, experiment.rounds or ILLUSTRATED_ROUNDS),
         seed=experiment.seed,
+        depths=experiment.depths,
         alternate=alternates(experiment),
         fresh=[variant.name for variant in experiment.variants if needs_fresh_server(variant)],
     )

@@ -7,9 +7,12 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from loadgen.analysis.at_depth import deep
 from loadgen.analysis.sequential.added_levels import added_levels, added_text
+from loadgen.cell_key import CellKey
 from loadgen.records.manifest import Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, ServerStart, TrialRecord
+from loadgen.replay.class_turns import class_turns_lines
 from loadgen.units import ns_to_s
 
 
@@ -69,12 +72,14 @@ class ProgressDisplay:
         self._estimated_s = plan.estimated_s
         self._started_s = time.monotonic()
         levels = sorted({trial.level for trial in plan.trials})
-        turns = {trial.level: trial.turns_per_agent for trial in plan.trials}
+        turns = {(trial.level, trial.depth): trial.turns_per_agent for trial in plan.trials}
         self.note(
             f"plan: up to {plan.rounds} rounds × {', '.join(map(str, levels))} agents, {self._total} trials, "
             f"about {_clock(plan.estimated_s)}; measured turns an agent: "
-            + ", ".join(f"{turns[level]} at {level}" for level in levels)
+            + ", ".join(f"{turns[place]} at {place[0]}{deep(place[1])}" for place in sorted(turns))
         )
+        for line in class_turns_lines(plan):
+            self.note(line)
         if self._before:
             self.note(f"resuming: {self._before} of {self._total} trials are there")
         if plan.dropped_levels:
@@ -90,12 +95,12 @@ class ProgressDisplay:
         if self._task is not None:
             self._progress.update(self._task, total=self._total, completed=self._done)
 
-    def looked(self, round_: int, cells: Collection[tuple[str, int]]) -> None:
-        """Count only what is still measured after round `round_`: these cells (variant, level), and the drift check."""
+    def looked(self, round_: int, cells: Collection[CellKey]) -> None:
+        """Count only what is still measured after round `round_`: these cells, and the drift check."""
         if self._plan is None:
             return
         later = [one for one in self._plan.trials if one.drift or one.round > round_]
-        self._total = self._done + sum(one.drift or (one.variant, one.level) in cells for one in later)
+        self._total = self._done + sum(one.drift or one.cell in cells for one in later)
         if self._task is not None:
             self._progress.update(self._task, total=self._total)
 
@@ -150,7 +155,7 @@ class ProgressDisplay:
 def _place(trial: PlannedTrial | TrialRecord) -> str:
     agents = "agent" if trial.level == 1 else "agents"
     when = "drift check" if trial.drift else f"round {trial.round}" if trial.round else "pilot"
-    return f"{when}: {trial.variant}, {trial.level} {agents}"
+    return f"{when}: {trial.variant}, {trial.level} {agents}{deep(trial.depth)}"
 
 
 def _clock(seconds: float) -> str:

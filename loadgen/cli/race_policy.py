@@ -7,6 +7,7 @@ from loadgen.analysis.sequential.race import Behind
 from loadgen.analysis.sequential.tuning import Standing, rates_of, standing
 from loadgen.analysis.summary import summarise
 from loadgen.analysis.wording import factor
+from loadgen.cell_key import CellKey
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.race_schedule import race_looks
 from loadgen.experiment.stop_policy import Decision
@@ -44,7 +45,8 @@ class RacePolicy:
             left = [name for name in stands.race.standing if name != baseline]
         else:
             left = [] if stands.finalist is None else [stands.finalist]
-        return Decision(frozenset((name, agents) for name in left), _note(stands, round_, baseline, left))
+        depth = next(iter(self._experiment.depths), None)
+        return Decision(frozenset(CellKey(name, agents, depth) for name in left), _note(stands, round_, baseline, left))
 
 
 def _note(stands: Standing, round_: int, baseline: str, left: Sequence[str]) -> str:

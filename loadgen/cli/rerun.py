@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from loadgen.cli.options import Json, Out, run_folder
+from loadgen.cli.option_values import run_folder
+from loadgen.cli.options import Json, Out
 
 EXAMPLES = "Example:\n\n- `loadgen rerun runs/20261129-201500-ab`"
 

@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from loadgen.cli.execute import carry_out, recompute, show
+from loadgen.cli.live_metrics import LiveMetrics
 from loadgen.errors import RunFolderError
 from loadgen.experiment.build import experiment, published
 from loadgen.experiment.llama_flags import MASK
@@ -15,8 +16,8 @@ from loadgen.records.run import Run
 from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.plan import remaining
 
-_FREE = ("rounds", "time_budget_s", "at_least", "fail_on")
-"""How long a run may be, and how it is judged, is no part of what it measures: a resumed run may get others."""
+_FREE = ("rounds", "time_budget_s", "at_least", "fail_on", "series")
+"""How long a run may be, how it is judged and called, is no part of what it measures: a resumed run may get others."""
 
 
 def resume(
@@ -27,6 +28,7 @@ def resume(
     rounds: int | None = None,
     time_budget_s: float | None = None,
     command: str = "sweep",
+    metrics: LiveMetrics | None = None,
 ) -> None:
     """Go on with the run in `folder`: trials that are missing or incomplete, with the same seeds in the same order.
 
@@ -37,6 +39,7 @@ def resume(
         rounds: more rounds than the run had planned: for what no look at the results found known, and without looks.
         time_budget_s: another time budget for the whole run, what it took before included.
         command: the command whose `--resume` this is.
+        metrics: where the metrics of the run go; null: nowhere.
 
     A run from which nothing is missing is reported as it is. Raises `RunFolderError` where the folder is none, or the
     run is another experiment.
@@ -57,6 +60,7 @@ def resume(
         random_weights=earlier.manifest.random_weights,
         earlier=earlier,
         command=command,
+        metrics=metrics,
     )
 
 

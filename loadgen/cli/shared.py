@@ -15,17 +15,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 from loadgen.cli import options
-from loadgen.cli.options import (
-    CheckOutput,
-    ContextFull,
-    Field,
-    History,
-    parse_body,
-    parse_levels,
-    parse_objective,
-    seconds,
-    size,
-)
+from loadgen.cli.option_values import parse_body, parse_depths, parse_levels, parse_mix, parse_objective, seconds, size
+from loadgen.cli.options import CheckOutput, ContextFull, Field, History, OutputLength, Thinking
 
 FALLBACKS = {
     "time_budget": "15m",
@@ -34,6 +25,7 @@ FALLBACKS = {
     "min_effect": "0.05",
     "time_scale": "1",
     "context_full": "refuse",
+    "thinking": "server",
 }
 """Defaults as `--help` shows them, where the experiment's are no text; a test holds them equal."""
 
@@ -47,14 +39,19 @@ class Shared:
 
     concurrency: Annotated[str | None, options.CONCURRENCY] = None
     workload: Annotated[str | None, options.WORKLOAD] = None
+    mix: Annotated[str | None, options.MIX] = None
+    corpus: Annotated[Path | None, options.CORPUS] = None
     history: Annotated[History | None, options.HISTORY] = None
     tool_time_cap: Annotated[str | None, options.TOOL_TIME_CAP] = None
     time_scale: Annotated[float | None, options.TIME_SCALE] = None
+    depth: Annotated[str | None, options.DEPTH] = None
+    output_length: Annotated[OutputLength | None, options.OUTPUT_LENGTH] = None
     context_full: Annotated[ContextFull | None, options.CONTEXT_FULL] = None
     time_budget: Annotated[str | None, options.TIME_BUDGET] = None
     warmup: Annotated[str | None, options.WARMUP] = None
     rounds: Annotated[int | None, options.ROUNDS] = None
     max_tokens: Annotated[int | None, options.MAX_TOKENS] = None
+    thinking: Annotated[Thinking | None, options.THINKING] = None
     body: Annotated[list[str] | None, options.BODY] = None
     seed: Annotated[int | None, options.SEED] = None
     max_request_rate: Annotated[float | None, options.REQUEST_RATE] = None
@@ -77,6 +74,11 @@ class Shared:
     api_key_env: Annotated[str | None, options.API_KEY_ENV] = None
     ca: Annotated[Path | None, options.CA] = None
     insecure: Annotated[bool | None, options.INSECURE] = None
+    series: Annotated[str | None, options.SERIES] = None
+    metrics: Annotated[str | None, options.METRICS_ADDRESS] = None
+    metrics_linger: Annotated[str | None, options.METRICS_LINGER] = None
+    push_gateway: Annotated[str | None, options.PUSH_GATEWAY] = None
+    metrics_textfile: Annotated[Path | None, options.METRICS_TEXTFILE] = None
     out: Annotated[Path | None, options.OUT] = None
     as_json: Annotated[bool, options.JSON] = False
     dry_run: Annotated[bool, options.DRY_RUN] = False
@@ -88,14 +90,19 @@ class Shared:
         found: dict[str, Any] = {
             "levels": parse_levels(self.concurrency) if self.concurrency is not None else None,
             "workload": self.workload,
+            "mix": parse_mix(self.mix) if self.mix is not None else None,
+            "corpus": str(self.corpus) if self.corpus is not None else None,
             "history": self.history.value if self.history is not None else None,
             "tool_time_cap_s": seconds("--tool-time-cap", self.tool_time_cap) if self.tool_time_cap else None,
             "time_scale": self.time_scale,
+            "depths": parse_depths(self.depth) if self.depth is not None else None,
+            "output_length": self.output_length.value if self.output_length is not None else None,
             "context_full": self.context_full.value if self.context_full is not None else None,
             "time_budget_s": seconds("--time-budget", self.time_budget) if self.time_budget is not None else None,
             "warmup_s": seconds("--warmup", self.warmup) if self.warmup is not None else None,
             "rounds": self.rounds,
             "max_tokens": self.max_tokens,
+            "thinking": self.thinking.value if self.thinking is not None else None,
             "body": parse_body(self.body) if self.body else None,
             "seed": self.seed,
             "max_request_rate": self.max_request_rate,
@@ -117,6 +124,7 @@ class Shared:
             "api_key_env": self.api_key_env,
             "ca_file": str(self.ca) if self.ca is not None else None,
             "insecure": self.insecure,
+            "series": self.series,
         }
         return {name: value for name, value in found.items() if value is not None}
 

@@ -198,11 +198,11 @@ def _models(files: tuple[str, str | None]) -> "Models":
 def _before(asked: "Experiment", facts: "Tuning") -> list[str]:
     """What is about to be raced, and how many trials that takes."""
     from loadgen.analysis.wording import agents
-    from loadgen.experiment.race_schedule import ROUNDS, confirm_rounds, expected_trials, race_looks
+    from loadgen.experiment.race_schedule import ROUNDS, confirm_rounds, most_trials, race_looks
 
     rounds, baseline = asked.rounds or ROUNDS[0], asked.baseline
     looks, fresh, count = race_looks(rounds), confirm_rounds(rounds), len(facts.candidates)
-    expected = f"about {expected_trials(rounds, count):.0f} of {rounds * count}"
+    trials = most_trials(rounds, count)
     most, fewer = "", ""
     if asked.rounds is None:
         most, fewer = "at most ", f", fewer where the time budget doesn't hold them ({ROUNDS[-1]} at least)"
@@ -211,7 +211,7 @@ def _before(asked: "Experiment", facts: "Tuning") -> list[str]:
         f"race: {most}{_rounds(looks[-1])}; after round {_listed(looks)} those clearly behind the leader are dropped",
         f"then {_rounds(fresh, 'fresh ')} of the winner against {baseline}, on which alone its gain rests",
         f"rounds: {rounds} in all{fewer}",
-        f"trials: {expected}, if looks drop half of what trails; their length is fitted to the time budget for so many",
+        f"trials: {trials} at most, fewer where looks drop what trails; the time budget holds so many of their length",
         *_kept_out(facts),
     ]
 

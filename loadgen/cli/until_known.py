@@ -5,6 +5,7 @@ from pathlib import Path
 
 from loadgen.analysis.sequential.interim import look
 from loadgen.analysis.sequential.looks import preset_looks
+from loadgen.cell_key import CellKey
 from loadgen.cli.progress import ProgressDisplay
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.stop_policy import Decision, StopPolicy
@@ -49,5 +50,6 @@ class Shown:
         """The decision of the policy; the display then knows how much is left."""
         decision = self._policy.after(round_)
         if decision.open is not None:
-            self._display.looked(round_, decision.open | {(self._baseline, level) for _, level in decision.open})
+            baselines = {CellKey(self._baseline, one.level, one.depth) for one in decision.open}
+            self._display.looked(round_, decision.open | baselines)
         return decision

@@ -9,7 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from loadgen.experiment.command import Command
-from loadgen.experiment.model import Experiment, LaunchVariant, Variant
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.variant import LaunchVariant, Variant
 
 WIDTHS = (8, 16, 32)
 """Where backends switch: `ggml-cuda` leaves its vector kernels above 8 columns (`MMVQ_MAX_BATCH_SIZE`), tiles of matrix

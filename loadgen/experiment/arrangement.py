@@ -1,7 +1,8 @@
 """How the variants of an experiment are brought up in turn: in blocks, alternating, or anew for every trial."""
 
 from loadgen.experiment.llama_flags import first_argument, speculation_of
-from loadgen.experiment.model import Experiment, LaunchVariant, RequestVariant, UrlVariant, Variant
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.variant import LaunchVariant, RequestVariant, UrlVariant, Variant
 
 OUTLIVES = ("ngram-mod", "ngram-cache")
 """Types of speculation that keep what they learned from earlier requests: a second trial on the same server would draft

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment.cpus import cpu_set
-from loadgen.experiment.model import LaunchVariant
 from loadgen.experiment.pasted import OFF, variant_from_command, variants_from_command
+from loadgen.experiment.variant import LaunchVariant
 
 AGAIN = "-again"
 _NAME_LENGTH = 64

@@ -18,13 +18,22 @@ from loadgen.experiment.build import experiment
 from loadgen.experiment.command import Command
 from loadgen.experiment.diagnostics import idle, with_acceptance
 from loadgen.experiment.entry import Entry, Note, collapsed, off_by_type, uniquely_named
-from loadgen.experiment.file_model import DEADLINES, DURATIONS, SIZES, BaseEntry, ExperimentFile, VariantEntry
+from loadgen.experiment.file_model import (
+    DEADLINES,
+    DURATIONS,
+    SIZES,
+    BaseEntry,
+    ExperimentFile,
+    LimitsEntry,
+    VariantEntry,
+)
 from loadgen.experiment.known_arguments import changed_by_variable, known_argument
 from loadgen.experiment.matrix import OFF, expanded
-from loadgen.experiment.model import (
+from loadgen.experiment.model import Difference, Experiment
+from loadgen.experiment.slo import LIMITS
+from loadgen.experiment.traps import check_speculation
+from loadgen.experiment.variant import (
     EMBEDDED,
-    Difference,
-    Experiment,
     LaunchVariant,
     ModelVariant,
     RequestVariant,
@@ -33,8 +42,6 @@ from loadgen.experiment.model import (
     UrlVariant,
     Variant,
 )
-from loadgen.experiment.slo import LIMITS
-from loadgen.experiment.traps import check_speculation
 from loadgen.experiment.written_error import entry_error, file_error, kind_error, value_error
 from loadgen.experiment.yaml_text import YamlText, read_yaml
 
@@ -120,9 +127,17 @@ def _plain(file: Any, text: YamlText) -> dict[str, Any]:
     if "deadlines" in given:
         fields["deadlines"] = _measures(file.deadlines, DEADLINES, "s", text, ("deadlines",))
     if file.slo is not None:
-        share = {} if file.slo.attainment is None else {"attainment": file.slo.attainment}
-        fields["slo"] = {**_measures(file.slo, LIMITS, "s", text, ("slo",)), **share}
+        fields["slo"] = _limits(file.slo, text, ("slo",))
+    if file.slo is not None and file.slo.classes:
+        classes = file.slo.classes.items()
+        fields["slo"]["classes"] = {name: _limits(one, text, ("slo", "classes", name)) for name, one in classes}
     return fields
+
+
+def _limits(entry: LimitsEntry, text: YamlText, at: tuple[str, ...]) -> dict[str, float]:
+    """The limits that an objective, or one class of it, has."""
+    share = {} if entry.attainment is None else {"attainment": entry.attainment}
+    return {**_measures(entry, LIMITS, "s", text, at), **share}
 
 
 def _measures(

@@ -5,141 +5,31 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from loadgen.experiment.arguments import Part, parse_arguments
-from loadgen.experiment.levels import parse_levels
+from loadgen.experiment.file_values import (
+    Arguments,
+    Command,
+    Depths,
+    Duration,
+    Levels,
+    Matrix,
+    Share,
+    Size,
+    Text,
+    Texts,
+)
+from loadgen.experiment.mix import Mix
 from loadgen.experiment.model import Deadlines, Difference, Experiment
-from loadgen.experiment.slo import parse_share
-from loadgen.units import parse_duration_s, parse_size
 
 Kind = Literal["url", "launch", "embedded", "router", "model", "switch", "request"]
 
-_SCALAR = {"type": ["string", "number"]}
-_VALUE = {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, {"type": "array", "items": _SCALAR}]}
-_WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": _SCALAR}]}
-_TEXTS = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}}
 _SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Written(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-
-def _seconds(value: Any) -> Any:
-    return parse_duration_s(value) if isinstance(value, str) else value
-
-
-def _bytes(value: Any) -> Any:
-    return parse_size(value) if isinstance(value, str) else value
-
-
-def _share(value: Any) -> Any:
-    return parse_share(value) if isinstance(value, str) else value
-
-
-def _levels(value: Any) -> Any:
-    if isinstance(value, str):
-        return parse_levels(value)
-    return (value,) if isinstance(value, int) else value
-
-
-def _axes(value: Any) -> dict[str, tuple[str | bool | None, ...]] | None:
-    """A matrix: arguments, each with the values that it takes in turn. Raises `ValueError`."""
-    if value is None:
-        return None
-    if not isinstance(value, dict) or not value:
-        raise ValueError("write a mapping of arguments to lists of values, such as --spec-draft-n-max: [0, 1, 3]")
-    for name, values in value.items():
-        if not name.startswith("-"):
-            raise ValueError(f"{name} is no argument: write it with its dashes, such as -np or --parallel")
-        if not isinstance(values, list) or not values:
-            raise ValueError(f"{name} needs a list with one value at least")
-        if any(isinstance(item, list | dict) for item in values):
-            raise ValueError(f"{name}: a value is a word, a number, true or null")
-    return {name: tuple(values) for name, values in value.items()}
-
-
-def _command(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str | list):
-        return tuple(word for part in parse_arguments(value) for word in part.words)
-    raise ValueError("write a list of words, or one text")
-
-
-Duration = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    Field(ge=0),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "minimum": 0},
-                {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?(ms|s|m|h)?)+\s*$"},
-            ]
-        }
-    ),
-]
-Share = Annotated[
-    float,
-    BeforeValidator(_share),
-    Field(gt=0, le=1),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*%?\s*$"},
-            ]
-        }
-    ),
-]
-Size = Annotated[
-    int,
-    BeforeValidator(_bytes),
-    Field(ge=0),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d"}]}),
-]
-Arguments = Annotated[
-    tuple[Part, ...],
-    PlainValidator(parse_arguments),
-    WithJsonSchema({"anyOf": [*_WORDS["anyOf"], {"type": "object", "additionalProperties": _VALUE}]}),
-]
-Matrix = Annotated[
-    dict[str, tuple[str | bool | None, ...]] | None,
-    PlainValidator(_axes),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {
-                    "type": "object",
-                    "minProperties": 1,
-                    "propertyNames": {"pattern": "^-"},
-                    "additionalProperties": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {"type": ["string", "number", "boolean", "null"]},
-                    },
-                },
-                {"type": "null"},
-            ]
-        }
-    ),
-]
-Levels = Annotated[
-    tuple[int, ...],
-    BeforeValidator(_levels),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}},
-                {"type": "integer", "minimum": 1},
-                {"type": "string"},
-            ]
-        }
-    ),
-]
-Command = Annotated[tuple[str, ...], PlainValidator(_command), WithJsonSchema(_WORDS)]
-Texts = Annotated[dict[str, str | None], WithJsonSchema(_TEXTS)]
-Text = Annotated[str, WithJsonSchema(_SCALAR)]
 
 _MATRIX = (
     "arguments and the values that each takes in turn: every combination is a variant. --spec-draft-n-max 0 (or "
@@ -219,8 +109,8 @@ class DeadlinesEntry(_Written):
     total_s: Duration | None = Field(default=None, description="the same in seconds")
 
 
-class SloEntry(_Written):
-    """What requests and tasks must keep; limits in seconds, or a text such as 80ms. One limit at least."""
+class LimitsEntry(_Written):
+    """What the requests and tasks of one class of a mix must keep, beside and in place of what all must."""
 
     ttft: Duration | None = Field(default=None, description="time to the first token")
     ttft_s: Duration | None = Field(default=None, description="the same in seconds")
@@ -234,6 +124,14 @@ class SloEntry(_Written):
     task_s: Duration | None = Field(default=None, description="the same in seconds")
     attainment: Share | None = Field(
         default=None, description="share of all attempts that must keep every limit: 0.95 (the default), or 95%"
+    )
+
+
+class SloEntry(LimitsEntry):
+    """What requests and tasks must keep; limits in seconds, or a text such as 80ms. One limit at least."""
+
+    classes: dict[str, LimitsEntry] | None = Field(
+        default=None, description="limits of single classes of a mix, by their names: they go over the others"
     )
 
 
@@ -256,8 +154,18 @@ _OWN: dict[str, Any] = {
         Levels | None,
         Field(default=None, description="concurrency, agents active at once: a list, or a text such as 1,2,4 or 1..8"),
     ),
+    "depths": (
+        Depths | None,
+        Field(
+            default=None,
+            description="measure at these prompt depths, each at every concurrency: a list, or a text such as "
+            "2k,16k,48k (k: 1,024 tokens); default: over all turns of the workload alike",
+        ),
+    ),
     "workload": (Text | None, Field(default=None, description=Experiment.model_fields["workload"].description)),
+    "mix": (Mix | None, Field(default=None, description=Experiment.model_fields["mix"].description)),
     "ca_file": (Text | None, Field(default=None, description=Experiment.model_fields["ca_file"].description)),
+    "series": (Text | None, Field(default=None, description=Experiment.model_fields["series"].description)),
     "time_budget": (Duration | None, Field(default=None, description="time for the whole run, such as 15m")),
     "time_budget_s": (Duration | None, Field(default=None, description="the same in seconds")),
     "wait": (Duration | None, Field(default=None, description="how long to wait for a server that is still loading")),

@@ -2,137 +2,26 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from loadgen.experiment.cpus import cpu_set
 from loadgen.experiment.memory_source import parse_memory_source
-from loadgen.experiment.server_log import LogText
+from loadgen.experiment.mix import Mix, check_mix
 from loadgen.experiment.slo import Slo
 from loadgen.experiment.tuning import Tuning
+from loadgen.experiment.variant import Body, Frozen, LaunchVariant, Variant
 
-EMBEDDED = "embedded"
-"""The program name that stands for the server in the package xllamacpp."""
-
-
-RESERVED_FIELDS = frozenset({"messages", "stream", "stream_options", "max_tokens", "model"})
-"""Request fields that loadgen sets itself: another value would break the measurement."""
+MOST_SERIES_NAME = 64
+"""Characters: every series of every metric repeats it."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _label(text: str | None) -> str | None:
+    if text is not None and not (text.strip() == text and text.isprintable() and 0 < len(text) <= MOST_SERIES_NAME):
+        raise ValueError(f"write a name of up to {MOST_SERIES_NAME} characters on one line")
+    return text
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-"""A variant's name is also a file name, a label and a column: letters, digits, dot, dash and underscore."""
-
-
-def _free(body: dict[str, Any]) -> dict[str, Any]:
-    taken = sorted(RESERVED_FIELDS & body.keys())
-    if taken:
-        raise ValueError(f"{taken[0]} would break the measurement: loadgen sets that field itself")
-    return body
-
-
-Body = Annotated[dict[str, Any], AfterValidator(_free)]
-"""Extra fields of requests."""
-
-
-class _Variant(_Frozen):
-    name: Name
-    speculative: bool | None = Field(default=None, description="what preflight must find; null: not checked")
-    overhead: bool = Field(default=False, description="speculation is loaded, but nothing may be drafted")
-
-
-class UrlVariant(_Variant):
-    """A server that runs already."""
-
-    kind: Literal["url"] = "url"
-    url: str
-    model: str | None = Field(default=None, description="model name to send; default: the first of /v1/models")
-    server_log: LogText = None
-
-
-class LaunchVariant(_Variant):
-    """A server that loadgen starts: `program` on the path (or `embedded`) with llama-server arguments."""
-
-    kind: Literal["launch", "embedded"] = "launch"
-    program: str
-    args: tuple[str, ...] = ()
-    env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")
-    cwd: str | None = Field(default=None, description="working directory; default: ours")
-    cpus: str | None = Field(
-        default=None,
-        description="CPUs that the server may run on, such as 0-6; default: all. A server that computes on all CPUs "
-        "keeps loadgen waiting: leave it one",
-    )
-    fresh: bool | None = Field(
-        default=None,
-        description="start the server anew for every trial; null: for speculation whose memory outlives requests "
-        "(ngram-mod, ngram-cache)",
-    )
-
-    @field_validator("cpus")
-    @classmethod
-    def _cpus(cls, text: str | None) -> str | None:
-        if text is not None:
-            cpu_set(text)
-        return text
-
-    @model_validator(mode="before")
-    @classmethod
-    def _embedded(cls, fields: Any) -> Any:
-        if not isinstance(fields, dict) or fields.get("kind") != "embedded":
-            return fields
-        if fields.get("program", EMBEDDED) != EMBEDDED:
-            raise ValueError("an embedded server takes no program; write kind: launch")
-        return {**fields, "program": EMBEDDED}
-
-
-class RouterVariant(_Variant):
-    """A preset of a running llama-server router, loaded and unloaded through its API."""
-
-    kind: Literal["router"] = "router"
-    url: str
-    preset: str
-    server_log: LogText = None
-
-
-class ModelVariant(_Variant):
-    """A model name at a gateway (llama-swap or alike) that brings up another server for another name."""
-
-    kind: Literal["model"] = "model"
-    url: str
-    model: str
-    server_log: LogText = None
-
-
-class SwitchVariant(_Variant):
-    """A running server that a command of the user's brings into this state: an argument list, run without a shell."""
-
-    kind: Literal["switch"] = "switch"
-    url: str
-    command: tuple[str, ...] = Field(min_length=1)
-    env: dict[str, str | None] = Field(default_factory=dict, description="added to ours; null removes a variable")
-    cwd: str | None = None
-    model: str | None = None
-    server_log: LogText = None
-
-
-class RequestVariant(_Variant):
-    """A running server that takes speculation per request (forks do, llama-server doesn't): fields of every request."""
-
-    kind: Literal["request"] = "request"
-    url: str
-    body: Body = Field(min_length=1)
-    model: str | None = None
-    server_log: LogText = None
-    speculative: bool = Field(description="whether these fields switch speculation on or off: probed first")
-
-
-Variant = Annotated[
-    UrlVariant | LaunchVariant | RouterVariant | ModelVariant | SwitchVariant | RequestVariant,
-    Field(discriminator="kind"),
-]
+SeriesName = Annotated[str | None, AfterValidator(_label)]
+"""A label that every metric of the run carries."""
 
 Difference = Literal[
     "model",
@@ -150,7 +39,7 @@ Difference = Literal[
 """What can differ between the servers of two variants, beside speculation."""
 
 
-class Deadlines(_Frozen):
+class Deadlines(Frozen):
     """When a request is given up, in seconds.
 
     Defaults are generous on purpose: a 100k prompt on a small GPU prefills for minutes, and llama-server holds a queued
@@ -163,7 +52,7 @@ class Deadlines(_Frozen):
     total_s: float = Field(default=900, gt=0)
 
 
-class Experiment(_Frozen):
+class Experiment(Frozen):
     """A comparison of variants (or, with one variant, a sweep) over concurrency levels."""
 
     variants: tuple[Variant, ...] = Field(min_length=1)
@@ -174,19 +63,36 @@ class Experiment(_Frozen):
         description="built-in name, YAML file, or file of recorded sessions (.json, .jsonl, .gz, .zst); null: the "
         "largest built-in one that fits",
     )
-    history: Literal["recorded", "live"] | None = Field(
+    mix: Mix | None = Field(
         default=None,
-        description="whose answers go back into prompts: the workload's own, or those that the model just gave; null: "
+        description="classes of work that run together, in place of one workload: workloads and their shares of the "
+        "agents, such as {chat: 1, batch-agents-4k: 3} or a text such as chat:1,batch-agents-4k:3",
+    )
+    history: Literal["recorded", "live", "frozen"] | None = Field(
+        default=None,
+        description="whose answers go back into prompts: the workload's own, those that the model just gave, or "
+        "(frozen) those of the baseline, recorded once before anything is measured, for every variant to replay; null: "
         "as the workload says, and the recorded ones of a file",
     )
     tool_time_cap_s: float | None = Field(
         default=None, ge=0, description="longest wait for a tool; null: as the workload says"
     )
     time_scale: float = Field(default=1, ge=0, allow_inf_nan=False, description="factor on every wait; 0: no waits")
-    context_full: Literal["refuse", "finish"] = Field(
+    depths: tuple[int, ...] = Field(
+        default=(),
+        description="measure at these prompt depths, in tokens, each at every concurrency; none: over all turns of the "
+        "workload alike",
+    )
+    output_length: Literal["natural", "exact"] | None = Field(
+        default=None,
+        description="natural: answers end by themselves, within their cap; exact: the server is told to ignore "
+        "end-of-text, which biases acceptance; null: the workload's own",
+    )
+    context_full: Literal["refuse", "finish", "compact", "fail"] = Field(
         default="refuse",
         description="what becomes of a workload that doesn't fit a slot's context. finish: sessions end before the "
-        "turn that doesn't fit, and the share is told",
+        "turn that doesn't fit; compact: they go on from a summary; fail: that turn is sent all the same, and the "
+        "session ends with it. The share is told",
     )
     seed: int = Field(default=1, description="of everything that is drawn: the same seed is the same work")
     rounds: int | None = Field(default=None, ge=1, description="null: as many as the time budget holds")
@@ -198,6 +104,14 @@ class Experiment(_Frozen):
         description="how long agents play before a trial measures, at least; every agent plays a whole turn besides",
     )
     max_tokens: int | None = Field(default=None, ge=1, description="caps every turn's output; null: the workload's")
+    corpus: str | None = Field(
+        default=None,
+        description="folder whose text files made-up prompts are of; null: Python's standard library and reference",
+    )
+    thinking: Literal["on", "off", "server"] = Field(
+        default="server",
+        description="on, off: every request tells the chat template so (enable_thinking); server: nothing is sent",
+    )
     body: Body = Field(default_factory=dict, description="extra fields of every request")
     deadlines: Deadlines = Field(default=Deadlines(), description="when a request is given up")
     min_effect: float = Field(default=0.05, gt=0, lt=1, description="smallest difference worth acting on (a share)")
@@ -255,6 +169,9 @@ class Experiment(_Frozen):
         default=(), description="thresholds that must hold, as --fail-on takes them: the report judges by them"
     )
     aa: bool = Field(default=False, description="a comparison of a variant with itself: equal variants are meant")
+    series: SeriesName = Field(
+        default=None, description="label of all metrics, for runs that follow each other; null: the model's alias"
+    )
     memory_source: str | None = Field(
         default=None,
         description="where memory and power are read: auto (also null), none, process, nvidia, amd, apple, an "
@@ -287,8 +204,18 @@ class Experiment(_Frozen):
             raise ValueError("a concurrency is listed twice")
         if self.agents is not None and self.agents not in self.levels:
             raise ValueError(f"the verdict is for {self.agents} agents, which is none of the levels {self.levels}")
+        self._depths_consistent()
+        check_mix(self.mix, workload=self.workload, slo=self.slo, depths=self.depths, history=self.history)
         self._compares_something()
         return self
+
+    def _depths_consistent(self) -> None:
+        if any(depth < 1 for depth in self.depths):
+            raise ValueError("a depth counts the tokens of a prompt and starts at 1")
+        if len(set(self.depths)) != len(self.depths):
+            raise ValueError("a depth is listed twice")
+        if self.tune is not None and len(self.depths) > 1:
+            raise ValueError(f"settings are raced at one depth, and there are {len(self.depths)}: name one")
 
     def _compares_something(self) -> None:
         """Equal variants say how much chance there is, and nothing else: they must be meant."""

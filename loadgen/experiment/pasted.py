@@ -7,8 +7,8 @@ from pathlib import PurePath
 from loadgen.errors import ExperimentError
 from loadgen.experiment import llama_flags as flags
 from loadgen.experiment.command import Command
-from loadgen.experiment.model import LaunchVariant
 from loadgen.experiment.traps import check_speculation
+from loadgen.experiment.variant import LaunchVariant
 
 OFF = "off"
 """Name of the baseline."""

@@ -19,9 +19,6 @@ _FIRST_LOOK = 3
 _LOOK_EVERY = 2
 """A further look costs power at all of them; after one round more there is little new to see."""
 _MAX_LOOKS = 3
-_DROPPED_A_LOOK = 0.5
-"""Share of the trailing candidates that a look is expected to drop, for planning only: settings an octave from the best
-lose by far more than noise, their neighbours stay to the end."""
 ROUNDS = (13, 10, 7)
 """Tried from the longest on where the time budget decides: looks after 3, 5 and 7 rounds and 6 fresh ones; after 3 and
 5, and 5; after 3, and 4."""
@@ -43,19 +40,18 @@ def race_looks(rounds: int) -> tuple[int, ...]:
     return tuple(sorted(looks)) or (end,)
 
 
-def expected_trials(rounds: int, variants: int) -> float:
-    """How many trials at one level such a run is expected to take, when looks drop half of those that trail.
+def most_trials(rounds: int, variants: int) -> int:
+    """How many trials at one level such a run takes where looks drop nothing.
+
+    Room is kept for all of them. Settings near each other stay to the end of a race: counting on looks would let it eat
+    up the rounds that its winner is to be confirmed in, and without these it says nothing.
 
     Args:
         rounds: the rounds of the plan.
         variants: how many variants begin, the baseline among them.
     """
-    total, racing, begun = 0.0, float(variants - 1), 0
-    for look in race_looks(rounds):
-        total += (look - begun) * (racing + 1)
-        racing = min(racing, 1 + (racing - 1) * (1 - _DROPPED_A_LOOK))
-        begun = look
-    return total + (rounds - begun) * min(variants, 2)
+    fresh = confirm_rounds(rounds)
+    return (rounds - fresh) * variants + fresh * min(variants, 2)
 
 
 def fit_race(
@@ -67,15 +63,16 @@ def fit_race(
     switch_s: float = 0.0,
     warmup_s: float = WARMUP_S,
     rounds: int | None = None,
+    longest: int | None = None,
 ) -> Fit:
-    """Rounds and trial lengths of a tuning run: `schedule.fit`, but for the trials that are expected to be left.
+    """Rounds and trial lengths of a tuning run: `schedule.fit`, but for the trials of a race that drops nothing.
 
     Without a given number of rounds it is the largest of `ROUNDS` whose shortest trials fit the budget, else the
     smallest. The other arguments are those of `schedule.fit`.
     """
     for wanted in (rounds,) if rounds is not None else ROUNDS:
-        trials = expected_trials(wanted, variants)
-        # A round of one variant, in the budget of one of the expected trials: sized alike, whoever takes part.
+        trials = most_trials(wanted, variants)
+        # A round of one variant, in the budget of one of those trials: sized alike, whoever takes part.
         one = fit(
             turn_s,
             variants=1,
@@ -84,6 +81,7 @@ def fit_race(
             switch_s=switch_s,
             warmup_s=warmup_s,
             rounds=wanted,
+            longest=longest,
         )
         found = replace(one, estimated_s=one.estimated_s * trials / wanted)
         if found.estimated_s <= budget_s:

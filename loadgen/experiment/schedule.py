@@ -1,10 +1,11 @@
 """In which order trials run, and how long each is: pure, without a clock.
 
-A round holds every variant at every level once. Launched variants run in blocks (one server start each): variant A at
-all levels, then B; the next round begins with B. Running servers, router presets, gateway models and launched servers
-that are to be restarted alternate at every level instead. A variant whose draft state outlives requests gets a server
-start for every trial. Levels are shuffled anew each round, alike for all variants of the round, and everything is
-seeded. The first trial is repeated at the very end: it shows whether the machine drifted.
+A round holds every variant at every level once, and with fixed depths at every level and depth. Launched variants run
+in blocks (one server start each): variant A at all levels, then B; the next round begins with B. Running servers,
+router presets, gateway models and launched servers that are to be restarted alternate at every level (and depth)
+instead. A variant whose draft state outlives requests gets a server start for every trial. Levels and depths are
+shuffled anew each round, alike for all variants of the round, and everything is seeded. The first trial is repeated at
+the very end: it shows whether the machine drifted.
 """
 
 import hashlib
@@ -39,15 +40,31 @@ SAFETY = 0.9
 and the last round must not fall to a machine that is a little slower later on."""
 MAX_ROUNDS = 12
 """More rounds than this add little to an interval; the budget goes into longer trials."""
+MAX_BOUND_ROUNDS = 48
+"""Where trials can't be longer, because sessions leave a fixed depth, more rounds are all that a budget can buy: these
+give one agent about the turns of 12 whole trials, if sessions stay for a quarter of them."""
+
+
+Place = tuple[int, int | None]
+"""A level and, in a run with fixed depths, a depth."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Trials that share one server start: one variant at one or several levels of a round."""
+    """Trials that share one server start: one variant at one or several levels of a round.
+
+    `depths` stand beside the levels, one each; none in a run without fixed depths.
+    """
 
     round: int
     variant: str
     levels: tuple[int, ...]
+    depths: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> list[Place]:
+        """Level and depth of each trial, in their order."""
+        return list(zip(self.levels, self.depths or (None,) * len(self.levels), strict=True))
 
 
 def blocks(
@@ -56,6 +73,7 @@ def blocks(
     *,
     rounds: int,
     seed: int,
+    depths: Sequence[int] = (),
     alternate: bool = False,
     fresh: Collection[str] = (),
 ) -> list[Block]:
@@ -66,23 +84,29 @@ def blocks(
         levels: the concurrencies.
         rounds: how many rounds. More of them leave the first ones as they were.
         seed: the seed of the run.
-        alternate: switch variants at every level.
+        depths: the fixed depths, each of which is measured at every level; none: segments start anywhere.
+        alternate: switch variants at every level and depth.
         fresh: variants that need a start of their own for every trial.
     """
     out: list[Block] = []
     for round_ in range(1, rounds + 1):
         order = _order(variants, round_, seed)
-        shuffled = list(levels)
+        shuffled: list[Place] = [(level, depth) for level in levels for depth in depths or (None,)]
         _generator(seed, f"levels:{round_}").shuffle(shuffled)
         if alternate:
-            for index, level in enumerate(shuffled):
+            for index, place in enumerate(shuffled):
                 turn = order if index % 2 == 0 else order[::-1]
-                out.extend(Block(round_, variant, (level,)) for variant in turn)
+                out.extend(_block(round_, variant, [place]) for variant in turn)
         else:
             for variant in order:
-                parts = [(level,) for level in shuffled] if variant in fresh else [tuple(shuffled)]
-                out.extend(Block(round_, variant, part) for part in parts)
+                parts = [[place] for place in shuffled] if variant in fresh else [shuffled]
+                out.extend(_block(round_, variant, part) for part in parts)
     return out
+
+
+def _block(round_: int, variant: str, places: Sequence[Place]) -> Block:
+    depths = tuple(depth for _, depth in places if depth is not None)
+    return Block(round_, variant, tuple(level for level, _ in places), depths)
 
 
 def _order(variants: Sequence[str], round_: int, seed: int) -> list[str]:
@@ -99,9 +123,17 @@ def _generator(seed: int, purpose: str) -> random.Random:
     return random.Random(int.from_bytes(digest, "big"))  # noqa: S311 - reproducible order, not a secret
 
 
-def trial_id(round_: int, variant: str, level: int) -> str:
-    """The name of a trial, also its file name: `r2-mtp-c4`; `drift-off-c1` for the one that is repeated at the end."""
-    return f"{f'r{round_}' if round_ else 'drift'}-{variant}-c{level}"
+def trial_id(round_: int, variant: str, level: int, depth: int | None = None) -> str:
+    """The name of a trial, also its file name: `r2-mtp-c4`, at a fixed depth `r2-mtp-c4-d16384`.
+
+    `drift-off-c1` is the one that is repeated at the end.
+    """
+    return f"{f'r{round_}' if round_ else 'drift'}-{variant}-{place_id(level, depth)}"
+
+
+def place_id(level: int, depth: int | None) -> str:
+    """A level and depth as names of trials have them: `c4`, `c4-d16384`."""
+    return f"c{level}" if depth is None else f"c{level}-d{depth}"
 
 
 @dataclass(frozen=True)
@@ -143,6 +175,7 @@ def fit(
     switch_s: float = 0.0,
     warmup_s: float = WARMUP_S,
     rounds: int | None = None,
+    longest: int | None = None,
 ) -> Fit:
     """Fit rounds and trial lengths to `budget_s`.
 
@@ -154,6 +187,7 @@ def fit(
         switch_s: seconds that bringing up the variant costs before every trial, where variants alternate.
         warmup_s: seconds of warm-up of a trial, at least.
         rounds: a fixed number of rounds; then only trial lengths are fitted, down to their floor.
+        longest: more turns an agent can't be had, below the floor too: they would leave a fixed depth. Null: any.
 
     Trials shrink from their aim towards the floor until 4 rounds fit; if even the shortest leave room for fewer than 3,
     levels are dropped, from the second largest down to the second smallest, so that the ends of the curve stay; the
@@ -161,7 +195,7 @@ def fit(
     """
     levels = sorted(turn_s)
     dropped: list[int] = []
-    costs = _Costs(turn_s, variants, block_s, switch_s, warmup_s)
+    costs = _Costs(turn_s, variants, block_s, switch_s, warmup_s, longest)
     while True:
         wanted = rounds or PREFERRED_ROUNDS
         share = _largest_share(levels, costs, SAFETY * budget_s / wanted)
@@ -172,7 +206,8 @@ def fit(
             break
         dropped.append(levels.pop(-2) if len(levels) > 2 else levels.pop())  # noqa: PLR2004 - the two ends
     # One more than surely fits: estimates are cautious, and a run ends with the round that its budget still holds.
-    planned = rounds or max(1, min(held + 1, MAX_ROUNDS))
+    bound = longest is not None and all(longest < aim_turns(level, turn_s[level]) for level in levels)
+    planned = rounds or max(1, min(held + 1, MAX_BOUND_ROUNDS if bound else MAX_ROUNDS))
     return Fit(
         rounds=planned,
         turns=turns,
@@ -191,6 +226,7 @@ class _Costs:
     block_s: float
     switch_s: float
     warmup_s: float
+    longest: int | None
 
     def turns(self, levels: Sequence[int], share: float) -> dict[int, int]:
         """Turns an agent by level, at `share` of the way from the floor to the aim."""
@@ -198,7 +234,7 @@ class _Costs:
         for level in levels:
             low, high = floor_turns(level), aim_turns(level, self.turn_s[level])
             out[level] = max(low, math.floor(low + share * (high - low)))
-        return out
+        return out if self.longest is None else {level: min(turns, self.longest) for level, turns in out.items()}
 
     def round_s(self, turns: Mapping[int, int]) -> float:
         """Seconds of a round."""

@@ -7,8 +7,9 @@ from loadgen.experiment import llama_flags as flags
 from loadgen.experiment.arguments import parts, values_of
 from loadgen.experiment.command import Command
 from loadgen.experiment.known_arguments import changed_by_variable, known_argument
-from loadgen.experiment.model import Difference, LaunchVariant
+from loadgen.experiment.model import Difference
 from loadgen.experiment.pasted import variant_from_command
+from loadgen.experiment.variant import LaunchVariant
 
 GOOD = "good"
 NEW = "new"

@@ -2,13 +2,14 @@
 
 import math
 import re
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from loadgen.experiment.wording import worded
 from loadgen.units import parse_duration_s
 
-__all__ = ["LIMITS", "Slo", "parse_share", "parse_slo"]
+__all__ = ["LIMITS", "ClassLimits", "Slo", "parse_share", "parse_slo"]
 
 LIMITS = ("ttft", "tpot", "step_gap", "request", "task")
 """The limits, by their fields' names without the unit. A text may write a dash for the underscore."""
@@ -18,12 +19,8 @@ _OPERATOR = re.compile(r"\s*(?:<=|=|<)\s*")
 _QUANTILE = re.compile(r"(.+)[._]p([0-9.]+)")
 
 
-class Slo(BaseModel):
-    """A service level objective.
-
-    A request is good when it keeps every limit, a task when all its requests do and it keeps its own. The objective is
-    met where at least the share `attainment` of all attempts, failures included, is good.
-    """
+class _Limits(BaseModel):
+    """Limits on the latencies of requests, and on the time of a task."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -32,13 +29,6 @@ class Slo(BaseModel):
     step_gap_s: float | None = Field(default=None, gt=0, description="longest pause between two steps, seconds")
     request_s: float | None = Field(default=None, gt=0, description="time of a whole request, seconds")
     task_s: float | None = Field(default=None, gt=0, description="time of a whole session, waits included, seconds")
-    attainment: float = Field(default=0.95, gt=0, le=1, description="share of the attempts that must be good")
-
-    @model_validator(mode="after")
-    def _limits_something(self) -> "Slo":
-        if not self.limits:
-            raise ValueError(f"an objective has one limit at least: {', '.join(LIMITS)}")
-        return self
 
     @property
     def limits(self) -> dict[str, float]:
@@ -47,19 +37,63 @@ class Slo(BaseModel):
         return {name: value for name, value in found.items() if value is not None}
 
 
+class ClassLimits(_Limits):
+    """What one class of a mix must keep beside the limits of all, or in place of those that it sets anew."""
+
+    attainment: float | None = Field(
+        default=None, gt=0, le=1, description="share of the class's attempts; null: as all"
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ClassLimits":
+        if not self.limits and self.attainment is None:
+            raise ValueError(f"a class of an objective has one limit at least: {', '.join(LIMITS)}")
+        return self
+
+
+class Slo(_Limits):
+    """A service level objective.
+
+    A request is good when it keeps every limit, a task when all its requests do and it keeps its own. The objective is
+    met where at least the share `attainment` of all attempts, failures included, is good. Of a mix it is met where it
+    is met for every class; a class that no limit applies to is not judged.
+    """
+
+    attainment: float = Field(default=0.95, gt=0, le=1, description="share of the attempts that must be good")
+    classes: dict[str, ClassLimits] | None = Field(
+        default=None, description="limits of single classes of a mix, by their names: they go over the others"
+    )
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "Slo":
+        if not self.limits and not any(one.limits for one in (self.classes or {}).values()):
+            raise ValueError(f"an objective has one limit at least: {', '.join(LIMITS)}")
+        return self
+
+    def of(self, work_class: str) -> "Slo | None":
+        """What one class of a mix must keep; null where no limit applies to it."""
+        own = (self.classes or {}).get(work_class)
+        limits: dict[str, Any] = {**self.limits, **(own.limits if own is not None else {})}
+        share = own.attainment if own is not None else None
+        return Slo(**limits, attainment=self.attainment if share is None else share) if limits else None
+
+
 def parse_slo(text: str) -> Slo:
     """An objective from a text such as `ttft=2s,tpot=80ms,task=10m,attainment=95%`. Raises `ValueError`.
 
-    `<` and `<=` may stand for `=`.
+    `<` and `<=` may stand for `=`. `chat:ttft=1s` is for the class of a mix that is called chat.
     """
-    fields: dict[str, float] = {}
+    of_all: dict[str, Any] = {}
+    classes: dict[str, dict[str, float]] = {}
     for part in text.split(","):
-        field, value = _read(part.strip())
+        work_class, field, value = _read(part.strip())
+        fields = of_all if work_class is None else classes.setdefault(work_class, {})
         if field in fields:
-            raise ValueError(f"{_shown(field)} is given twice")
+            raise ValueError(f"{'' if work_class is None else f'{work_class}:'}{_shown(field)} is given twice")
         fields[field] = value
+    extra: dict[str, Any] = {"classes": classes} if classes else {}
     try:
-        return Slo(**fields)
+        return Slo(**of_all, **extra)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(_shown(str(part)) for part in first["loc"])
@@ -79,10 +113,14 @@ def parse_share(text: str) -> float:
     return value
 
 
-def _read(part: str) -> tuple[str, float]:
-    """The field of one part of the text, and its value."""
-    name, *rest = _OPERATOR.split(part, maxsplit=1)
-    known = name.lower().replace("-", "_").removesuffix("_s")
+def _read(part: str) -> tuple[str | None, str, float]:
+    """The class that one part of the text is for (null: all), its field and its value."""
+    before, *rest = _OPERATOR.split(part, maxsplit=1)
+    work_class, colon, name = before.rpartition(":")
+    if colon and not work_class.strip():
+        raise ValueError(f"{part!r} names no class before the colon; write CLASS:ttft=TIME")
+    known_class = work_class.strip() if colon else None
+    known = name.strip().lower().replace("-", "_").removesuffix("_s")
     if (quantile := _QUANTILE.fullmatch(known)) and quantile[1] in LIMITS:
         raise ValueError(
             f"{name}: a limit holds for each request, and attainment says for how many of them: "
@@ -91,8 +129,8 @@ def _read(part: str) -> tuple[str, float]:
     if not rest or known not in (*LIMITS, _ATTAINMENT):
         raise ValueError(f"{part!r} is no limit; write {', '.join(f'{_shown(one)}=TIME' for one in LIMITS)}")
     if known == _ATTAINMENT:
-        return known, parse_share(rest[0])
-    return f"{known}_s", parse_duration_s(rest[0])
+        return known_class, known, parse_share(rest[0])
+    return known_class, f"{known}_s", parse_duration_s(rest[0])
 
 
 def _shown(field: str) -> str:

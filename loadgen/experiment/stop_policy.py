@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from loadgen.cell_key import CellKey
+
 
 @dataclass(frozen=True)
 class Decision:
     """What a look at the results says.
 
-    `open` are the cells (variant, concurrency) that later rounds still measure, without the baseline, which is measured
+    `open` are the cells that later rounds still measure, without the baseline, which is measured
     wherever another variant is: empty ends the run. Null: everything goes on. `note` is a sentence for the user.
     """
 
-    open: frozenset[tuple[str, int]] | None
+    open: frozenset[CellKey] | None
     note: str
 
 

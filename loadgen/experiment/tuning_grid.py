@@ -13,11 +13,11 @@ from loadgen.experiment.build import SECRET_NAME
 from loadgen.experiment.command import Command
 from loadgen.experiment.draft_length import default_lengths, length_of, with_length
 from loadgen.experiment.known_arguments import P_MIN
-from loadgen.experiment.model import LaunchVariant
 from loadgen.experiment.pasted import OFF, variants_from_command
 from loadgen.experiment.serving import Serving, serving_of
 from loadgen.experiment.traps import check_speculation
 from loadgen.experiment.tuning import Candidate
+from loadgen.experiment.variant import LaunchVariant
 
 MOST = 32
 """More variants than this take hours even where a trial takes seconds, and hardly any is near the best."""

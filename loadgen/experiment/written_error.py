@@ -7,12 +7,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from loadgen.errors import ExperimentError
-from loadgen.experiment.file_model import BaseEntry, DeadlinesEntry, ExperimentFile, SloEntry, VariantEntry
+from loadgen.experiment.file_model import BaseEntry, DeadlinesEntry, ExperimentFile, LimitsEntry, SloEntry, VariantEntry
 from loadgen.experiment.wording import worded
 from loadgen.experiment.yaml_text import Loc, YamlText
 
 _OTHER_NAMES = {
     "concurrency": "levels",
+    "depth": "depths",
     "budget": "time_budget",
     "environment": "env",
     "arguments": "args",
@@ -76,7 +77,7 @@ def _fields(loc: Loc) -> Collection[str]:
     elif loc[:1] == ("deadlines",):
         model = DeadlinesEntry
     elif loc[:1] == ("slo",):
-        model = SloEntry
+        model = LimitsEntry if loc[1:2] == ("classes",) else SloEntry
     return model.model_fields
 
 

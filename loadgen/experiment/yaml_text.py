@@ -19,7 +19,10 @@ _TAG = "tag:yaml.org,2002:"
 _WORDS = frozenset({"args", "matrix", "command"})
 """Below these keys numbers stay as they are written: `0.60` is an argument, and another one than `0.6`."""
 _TEXTS = frozenset(
-    {"env", "name", "baseline", "program", "cwd", "cpus", "url", "model", "preset", "workload", "ca_file"}
+    {
+        *("env", "name", "baseline", "program", "cwd", "cpus", "url", "model", "preset"),
+        *("workload", "corpus", "ca_file", "series"),
+    }
 )
 """Below these booleans stay text as well: a model may be called `true`."""
 

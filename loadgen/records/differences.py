@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,9 @@ from loadgen.records.model import ServerFacts
 
 VOIDS = ("model", "slots", "context_per_slot", "cache", "sampling", "chat_template")
 """A difference in one of these makes it a comparison of two different things: it stops the run unless allowed."""
+
+SERVERS_OWN = "the server's own"
+"""A sampling field that no request sends, and of which the server doesn't tell its default."""
 
 NOT_GIVEN = "not given"
 """A setting that a server's command could name and doesn't: the server's default holds, whichever it is."""
@@ -44,7 +47,7 @@ _ADVICE = {
     "slots": "give both the same -np",
     "context_per_slot": "give both the same -c and -np",
     "cache": "give both the same cache arguments (--cache-prompt, --cache-ram, --ctx-checkpoints, --cache-reuse)",
-    "sampling": "start both with the same sampling arguments",
+    "sampling": "start both with the same sampling arguments, and send both the same fields",
     "chat_template": "give both the same --chat-template or --chat-template-file",
     "kv": "give both the same -kvu, -ctk, -ctv and -fa",
     "device": "give both the same -ngl, -dev, -sm, -ts and -mg",
@@ -73,6 +76,22 @@ def differences(baseline: ServerFacts, variant: ServerFacts, *, meant: Collectio
         for name, ours, theirs in _pairs(baseline, variant)
         if name not in meant and ours != theirs
     ]
+
+
+def as_asked(
+    baseline: ServerFacts, variant: ServerFacts, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> tuple[ServerFacts, ServerFacts]:
+    """Both with the sampling that their requests get: the fields that each of them sends go over the server's defaults.
+
+    A field that one side sends and of which the other tells nothing is `SERVERS_OWN` there: a difference.
+    """
+    if not ours and not theirs:
+        return baseline, variant
+    unsaid = dict.fromkeys((*ours, *theirs), SERVERS_OWN)
+    return (
+        msgspec.structs.replace(baseline, sampling={**unsaid, **(baseline.sampling or {}), **ours}),
+        msgspec.structs.replace(variant, sampling={**unsaid, **(variant.sampling or {}), **theirs}),
+    )
 
 
 def voiding(found: Sequence[ServerDifference], allowed: Collection[str]) -> list[ServerDifference]:

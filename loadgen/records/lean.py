@@ -11,7 +11,10 @@ import msgspec
 
 from loadgen.records.model import RequestRecord, Sample
 
-_TEXTS = ("run", "trial", "variant", "session", "root", "turn_kind", "wait_kind", "target", "error", "finish_reason")
+_TEXTS = (
+    *("run", "trial", "variant", "session", "root", "turn_kind", "wait_kind", "target", "error", "finish_reason"),
+    "work_class",
+)
 _SAMPLE_TEXTS = ("run", "trial", "variant", "source", "name", "reason", "device")
 """A run has few different ones, or a session has one."""
 _request_texts, _sample_texts = attrgetter(*_TEXTS), attrgetter(*_SAMPLE_TEXTS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from loadgen.cell_key import CellKey
 from loadgen.records.manifest import JournalEntry, Look, PlannedTrial
 
 
@@ -10,25 +11,25 @@ def looks_taken(journal: Iterable[JournalEntry]) -> list[Look]:
     return [entry.look for entry in journal if entry.look is not None]
 
 
-def closed_cells(journal: Iterable[JournalEntry]) -> dict[tuple[str, int], int]:
-    """The cells (variant, level) that looks closed, with the round after which they did."""
-    return {(cell.variant, cell.level): look.round for look in looks_taken(journal) for cell in look.closed}
+def closed_cells(journal: Iterable[JournalEntry]) -> dict[CellKey, int]:
+    """The cells that looks closed, with the round after which they did."""
+    return {cell: look.round for look in looks_taken(journal) for cell in look.closed}
 
 
-def compared_cells(planned: Iterable[PlannedTrial], baseline: str) -> set[tuple[str, int]]:
-    """The cells (variant, level) that a plan compares with the baseline."""
-    return {(one.variant, one.level) for one in planned if not one.drift and one.variant != baseline}
+def compared_cells(planned: Iterable[PlannedTrial], baseline: str) -> set[CellKey]:
+    """The cells that a plan compares with the baseline."""
+    return {one.cell for one in planned if not one.drift and one.variant != baseline}
 
 
 def measured_cells(
-    planned: Collection[PlannedTrial], baseline: str, closed: Collection[tuple[str, int]], out: Collection[str] = ()
-) -> set[tuple[str, int]]:
+    planned: Collection[PlannedTrial], baseline: str, closed: Collection[CellKey], out: Collection[str] = ()
+) -> set[CellKey]:
     """The cells of a plan that are still measured: none of `closed` and no variant that is `out`.
 
     The baseline is measured wherever another variant is, and everywhere where nothing is compared with it.
     """
     compared = compared_cells(planned, baseline)
     if not compared:
-        return {(one.variant, one.level) for one in planned if not one.drift}
-    left = {cell for cell in compared if cell not in closed and cell[0] not in out}
-    return left | {(baseline, level) for _, level in left}
+        return {one.cell for one in planned if not one.drift}
+    left = {cell for cell in compared if cell not in closed and cell.variant not in out}
+    return left | {CellKey(baseline, cell.level, cell.depth) for cell in left}

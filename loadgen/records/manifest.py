@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from loadgen.cell_key import CellKey
+
 
 class Clipped(msgspec.Struct, frozen=True, kw_only=True):
     """What of a workload was left out, on request, because it doesn't fit a slot's context."""
@@ -20,6 +22,16 @@ class Clipped(msgspec.Struct, frozen=True, kw_only=True):
     turns_left_out: int
     turns: int
     """Turns of the workload as it was, those left out included."""
+    how: str = "finish"
+    """What became of sessions that don't fit: `finish`, `compact` or `fail`."""
+    sessions_compacted: int = 0
+    """Sessions that go on from a summary."""
+    sessions_failing: int = 0
+    """Sessions that end with a turn that doesn't fit, which is sent all the same."""
+    reuse: float | None = None
+    """Share of prompt tokens that stood in the prompt of the turn before; null where it wasn't looked at."""
+    whole_reuse: float | None = None
+    """The same of the workload as it was."""
 
 
 class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +52,37 @@ class WorkloadFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters without a published source."""
     clipped: Clipped | None = None
     """Null where nothing was left out."""
+    sized: str | None = None
+    """How texts were sized: `tokenizer` (the server's), `ratio` (`chars_per_token`, or assumed), or `words` (a token
+    each to the tiny model); null in older runs, which knew the last two."""
+    depth_error: float | None = None
+    """Largest relative error of the stated depths, of the deepest prompts that the server counted; null: none was."""
+    corpus: str | None = None
+    """The folder whose files text is of, by its name alone; null: Python's standard library, or nothing is made up."""
+    corpus_digest: str | None = None
+    """SHA-256 over those files."""
+    reasoning: bool | None = None
+    """Whether recorded reasoning is sent again, as the chat template needs; null where there is none."""
+    left_out: list[str] = msgspec.field(default_factory=list)
+    """Parts of a recording that the chat template leaves out of prompts: `tool definitions`, `tool calls`."""
+    tools_as_text: bool = False
+    """Tools stand in the system message and their results are the user's, because the chat template takes none."""
+    frozen: str | None = None
+    """SHA-256 of `frozen.jsonl` in the run folder, where the baseline's answers were recorded first."""
+    classes: list["ClassFacts"] | None = None
+    """Of a mix every class of work; null where one workload was played."""
+
+
+class ClassFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One class of a mix: what it is called, its weight among the agents, and what they play."""
+
+    name: str
+    weight: float
+    workload: WorkloadFacts
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run set out to do and where: written once, before the first trial."""
+    """What a run set out to do and where: written before the first trial."""
 
     schema: str
     run: str
@@ -75,6 +114,19 @@ class PlannedTrial(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     drift: bool = False
     """The first trial, repeated at the end."""
+    depth: int | None = None
+    """The prompt depth, in tokens, that its segments stay near; null: they begin anywhere in the workload."""
+    class_turns: dict[str, int] | None = None
+    """Of a mix the turns an agent of each class, so that all segments take about as long; null: `turns_per_agent`."""
+
+    def turns_of(self, work_class: str | None) -> int:
+        """How many turns of an agent of this class are measured."""
+        return (self.class_turns or {}).get(work_class or "", self.turns_per_agent)
+
+    @property
+    def cell(self) -> CellKey:
+        """The cell that it belongs to."""
+        return CellKey(self.variant, self.level, self.depth)
 
     @property
     def work_round(self) -> int:
@@ -109,18 +161,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     added_levels: list[AddedLevels] = msgspec.field(default_factory=list)
 
 
-class Cell(msgspec.Struct, frozen=True):
-    """One variant at one level."""
-
-    variant: str
-    level: int
-
-
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """A look at the results of the rounds up to `round`, this one included."""
 
     round: int
-    closed: list[Cell]
+    closed: list[CellKey]
     """What is measured no further from here on, the baseline and what earlier looks closed left out."""
 
 

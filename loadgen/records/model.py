@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from loadgen.cell_key import CellKey
+
 
 class Outcome(StrEnum):
     """How a request ended: exactly one."""
@@ -85,6 +87,10 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int
     """Requests in flight at the start of this one, itself included."""
     active_agents: int
+    begins_anew: bool | None = None
+    """Whether the prompt does not go on from the turn before; null in older runs."""
+    work_class: str | None = None
+    """The class of work that the agent belongs to, in a mix; null where one workload is played."""
 
 
 class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +153,12 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     cached_tokens: int | None
     timings: dict[str, Any] | None
     """llama-server's `timings` object as received."""
+    begins_anew: bool | None = None
+    work_class: str | None = None
+    answer_equal: bool | None = None
+    """It says what the recorded answer says; null where history is live, or the request did not end well."""
+    answer_kept: bool | None = None
+    """Later prompts have exactly this answer, and so can share it in the cache; null where that is not known."""
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +168,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     start_ns: int
     end_ns: int
     turns: int
+    work_class: str | None = None
+    """The class of work that the agent belongs to, in a mix; null where one workload is played."""
 
 
 class CounterReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,6 +231,13 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     """From 2 where a run was resumed and this trial done again; only the last attempt counts."""
     drift: bool = False
     """The first trial repeated at the end (round 0): outside its cell, only to see whether the machine drifted."""
+    depth: int | None = None
+    """The prompt depth, in tokens, that its segments were to stay near; null: they began anywhere in the workload."""
+
+    @property
+    def cell(self) -> CellKey:
+        """The cell that it belongs to."""
+        return CellKey(self.variant, self.level, self.depth)
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from loadgen.records.manifest import JournalEntry, Manifest, Plan
 from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
@@ -29,3 +30,5 @@ class Run:
     checks: list[OutputCheck] = field(default_factory=list)
     journal: list[JournalEntry] = field(default_factory=list)
     events: Callable[[RequestRecord], Iterable[TokenEvent]] = _no_events
+    folder: Path | None = None
+    """Where it was read."""

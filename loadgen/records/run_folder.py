@@ -1,6 +1,6 @@
 """The run folder: where facts go as they happen, and where they are read back.
 
-    manifest.json     what the run set out to do, and where (written once, before the first trial)
+    manifest.json     what the run set out to do, and where (written before the first trial)
     plan.json         its trials in order (written after the pilot; replaced when a resumed run gets more rounds)
     starts.jsonl      one line a server that became ready
     trials.jsonl      one line a trial, written as it ends
@@ -10,6 +10,8 @@
     checks.jsonl      one line an output check of a variant
     journal.jsonl     how the run went as a whole
     logs/             what the servers printed
+    sizes.json        what the baseline's tokenizer said of the workload's texts
+    frozen.jsonl      with frozen history: the sessions as they were recorded (format `agent-session/1`)
     summary.json      what it means: recomputed from the rest by `loadgen report`
 
 Files grow by whole lines, each handed to the operating system in one `write`, so that a crash or kill -9 of loadgen
@@ -19,7 +21,7 @@ opened again, and said so. A trial that a resumed run does again has a name of i
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,12 +31,15 @@ from msgspec.json import Decoder
 from loadgen.errors import RunFolderError
 from loadgen.records.events import EventFiles, pack_events
 from loadgen.records.lean import LeanReader
-from loadgen.records.manifest import JournalEntry, Manifest, Plan
+from loadgen.records.manifest import JournalEntry, Manifest, Plan, WorkloadFacts
 from loadgen.records.model import RequestRecord, Sample, ServerStart, TokenEvent, TrialRecord
 from loadgen.records.output_check import OutputCheck
 from loadgen.records.run import Run
+from loadgen.records.sizes import SIZES, Sizes
 
 SCHEMA = "loadgen-run/1"
+FROZEN = "frozen.jsonl"
+"""The name of the file of recorded sessions."""
 _BLOCK = 1 << 16
 """Bytes read at once in search of the last line's end: many lines, and no burden."""
 
@@ -111,8 +116,23 @@ class RunWriter:
         return self.path / "logs" / f"{name}.log"
 
     def manifest(self, manifest: Manifest) -> None:
-        """Write the manifest: once, before the first trial."""
+        """Write the manifest: before the first trial."""
         _replace(self.path / "manifest.json", _pretty(manifest))
+
+    def frozen(self, sessions: bytes) -> None:
+        """Write the sessions that the run has recorded for itself."""
+        _replace(self.path / FROZEN, sessions)
+
+    def workload(self, facts: WorkloadFacts) -> None:
+        """Put what is played into the manifest, once it has been recorded."""
+        path = self.path / "manifest.json"
+        known = _decode(path, path.read_bytes(), Manifest)
+        self.manifest(msgspec.structs.replace(known, workload=facts))
+
+    def sizes(self, sizes: Mapping[str, Sizes]) -> None:
+        """Write what the tokenizer said of each workload, by its name; nothing where it wasn't asked."""
+        if sizes:
+            _replace(self.path / SIZES, msgspec.json.encode(sizes))
 
     def plan(self, plan: Plan) -> None:
         """Write the plan: before round 1, and again where a resumed run gets more rounds."""
@@ -215,6 +235,7 @@ def read_run(path: Path) -> Run:
         checks=_lines(path / "checks.jsonl", Decoder(OutputCheck).decode),
         journal=_lines(path / "journal.jsonl", Decoder(JournalEntry).decode),
         events=EventFiles(path / "events"),
+        folder=path,
     )
 
 

@@ -7,14 +7,13 @@ from loadgen.records.model import Outcome, Phase
 from loadgen.replay.bench import Bench
 from loadgen.replay.board import Board
 from loadgen.replay.caller import Caller
+from loadgen.replay.casting import Part
 from loadgen.replay.course import Course
 from loadgen.replay.pacing import backoff_s
-from loadgen.replay.script import Play, Script
+from loadgen.replay.script import Play
 from loadgen.units import s_to_ns
 from loadgen.workload.draws import session_index
 from loadgen.workload.session import Session
-
-__all__ = ["Agent", "Script"]
 
 
 class Agent:
@@ -25,7 +24,7 @@ class Agent:
         number: int,
         *,
         start: tuple[int, int],
-        script: Script,
+        part: Part,
         board: Board,
         bench: Bench,
         run_id: str,
@@ -33,10 +32,11 @@ class Agent:
     ) -> None:
         self.number = number
         self._start = start
-        self._script = script
+        self._part = part
+        self._script = part.script
         self._board = board
         self._planned = planned
-        self._caller = Caller(number, script=script, board=board, bench=bench, run_id=run_id, planned=planned)
+        self._caller = Caller(number, script=part.script, board=board, bench=bench, run_id=run_id, planned=planned)
         self._phase = Phase.WARMUP
         self._sessions_begun = 0
         self._failures = 0
@@ -48,10 +48,11 @@ class Agent:
         try:
             self._phase = Phase.SEGMENT
             self._board.segment_started(self.number, self._ready_ns)
-            for _ in range(self._planned.turns_per_agent):
+            turns, work_class = self._planned.turns_of(self._script.work_class), self._script.work_class
+            for _ in range(turns):
                 course = await self._turn(course)
             self._phase = Phase.DRAIN
-            self._board.segment_ended(self.number, self._ready_ns)
+            self._board.segment_ended(self.number, self._ready_ns, turns=turns, work_class=work_class)
             while True:
                 course = await self._turn(course)
         finally:
@@ -110,9 +111,13 @@ class Agent:
         return self._script.workload.sessions
 
     def _draw(self, kth: int) -> int:
-        planned = self._planned
         return session_index(
-            self._script.seed, planned.work_round, planned.level, self.number, kth, len(self._sessions())
+            self._script.seed,
+            self._planned.work_round,
+            self._part.agents,
+            self._part.place,
+            kth,
+            len(self._sessions()),
         )
 
     def _begin(self, index: int, turn: int) -> Play:

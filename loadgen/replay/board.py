@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from loadgen.records.model import RequestRecord, Segment
+from loadgen.records.model import Phase, RequestRecord, Segment
 from loadgen.units import s_to_ns
 
 FAILURES_IN_A_ROW = 5
@@ -14,9 +14,8 @@ FAILURES_IN_A_ROW = 5
 class Board:
     """What the agents of one trial share: who is warm, who is done, what is in flight, and whether to stop."""
 
-    def __init__(self, agents: int, turns: int, *, warmup_s: float, alive: Callable[[], bool]) -> None:
+    def __init__(self, agents: int, *, warmup_s: float, alive: Callable[[], bool]) -> None:
         self.agents = agents
-        self.turns = turns
         self.in_flight = 0
         self.stopped = asyncio.Event()
         self.aborted: str | None = None
@@ -29,6 +28,13 @@ class Board:
         self._warm_from_ns = time.monotonic_ns() + s_to_ns(warmup_s)
         self.on_measured: Callable[[], None] = lambda: None
         self.on_segments_done: Callable[[], None] = lambda: None
+
+    @property
+    def phase(self) -> Phase:
+        """What the trial as a whole does: it measures from the begin of the last segment to the end of the last one."""
+        if self.measured_ns is None:
+            return Phase.WARMUP
+        return Phase.SEGMENT if len(self.segments) < self.agents else Phase.DRAIN
 
     def turn_ended(self, agent: int, record: RequestRecord) -> None:
         """An agent's turn ended, whatever its outcome."""
@@ -54,9 +60,11 @@ class Board:
             self.measured_ns = at_ns
             self.on_measured()
 
-    def segment_ended(self, agent: int, at_ns: int) -> None:
-        """An agent has done its k turns."""
-        self.segments[agent] = Segment(agent=agent, start_ns=self._measured[agent], end_ns=at_ns, turns=self.turns)
+    def segment_ended(self, agent: int, at_ns: int, *, turns: int, work_class: str | None) -> None:
+        """An agent, of a class of work where there are several, has done its k turns."""
+        self.segments[agent] = Segment(
+            agent=agent, start_ns=self._measured[agent], end_ns=at_ns, turns=turns, work_class=work_class
+        )
         if len(self.segments) == self.agents:
             self.on_segments_done()
             self.stopped.set()

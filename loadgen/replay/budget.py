@@ -6,6 +6,8 @@ from loadgen.experiment.schedule import MIN_ROUNDS
 
 OVERRUN = 1.02
 """A round may end so far past the budget; more would break the promise that the user was given."""
+RECORDING_SHARE = 0.25
+"""Of the budget, at most, for recording frozen history: every variant plays it, and all miss the time that it takes."""
 HARD_OVERRUN = 2.0
 """Before 3 rounds are done, when no interval can be given yet, the run may take this many times its budget."""
 

@@ -1,11 +1,14 @@
 """Sends the turns of one agent and of its sub-agents: builds the request, waits until it is due, places its record."""
 
+from functools import partial
+
 from loadgen.client.chat import ChatCall, build_body
 from loadgen.records.manifest import PlannedTrial
 from loadgen.records.model import Outcome, Phase, Place, RequestRecord
 from loadgen.replay.bench import Bench
 from loadgen.replay.board import Board
 from loadgen.replay.script import Play, Script
+from loadgen.workload.put_back import compared, put_back
 from loadgen.workload.recorded import Cancel
 from loadgen.workload.salt import salt
 from loadgen.workload.session import prompt
@@ -23,6 +26,7 @@ class Caller:
         self._bench = bench
         self._run_id = run_id
         self._planned = planned
+        self._is_live = script.workload.history == "live"
 
     async def send(
         self,
@@ -37,7 +41,7 @@ class Caller:
     ) -> RequestRecord:
         """Sends the turn that `play` is at when it is due; returns its record.
 
-        With live history the answer is kept in `play`. With `cancel` it is broken off.
+        With live history what of the answer goes back is kept in `play`. With `cancel` the answer is broken off.
         """
         call = self._bench.chat.prepare(self._call(play, cancel))
         await self._script.alarm.wait_until(due_ns)
@@ -52,8 +56,10 @@ class Caller:
             self._board.in_flight -= 1
         record = result.record
         self._board.turn_ended(self.number, record)
-        if self._script.workload.history == "live" and record.outcome is Outcome.OK:
-            play.answers[play.turn] = result.text or ""
+        if self._is_live and record.outcome is Outcome.OK and result.message is not None:
+            back = put_back(play.session.turns[play.turn], result.message)
+            if back is not None:
+                play.answers[play.turn] = back
         return record
 
     def _call(self, play: Play, cancel: Cancel | None) -> ChatCall:
@@ -72,15 +78,16 @@ class Caller:
             body=body,
             max_tokens=turn.output_tokens,
             exact_length=workload.exact_length,
-            keep_text=workload.history == "live",
+            keep_text=self._is_live,
             cancel_after_tokens=cancel.after_tokens if cancel is not None else None,
             cancel_after_s=cancel.after_s if cancel is not None else None,
+            compare=partial(compared, turn, live=self._is_live),
         )
 
     def _place(
         self, play: Play, phase: Phase, *, ready_ns: int, due_ns: int, wait_kind: str | None, attempt: int
     ) -> Place:
-        planned = self._planned
+        planned, turn = self._planned, play.session.turns[play.turn]
         return Place(
             run=self._run_id,
             trial=planned.trial,
@@ -92,7 +99,7 @@ class Caller:
             root=play.root,
             turn=play.turn,
             turns=len(play.session.turns),
-            turn_kind=play.session.turns[play.turn].kind,
+            turn_kind=turn.kind,
             attempt=attempt,
             phase=phase,
             ready_ns=ready_ns,
@@ -100,4 +107,6 @@ class Caller:
             wait_kind=wait_kind,
             in_flight=self._board.in_flight,
             active_agents=self._board.agents,
+            begins_anew=turn.begins_anew,
+            work_class=self._script.work_class,
         )

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from loadgen.client.chat import ChatClient
 from loadgen.errors import VariantError
 from loadgen.experiment.model import Experiment
-from loadgen.records.differences import differences, explain, voiding
+from loadgen.experiment.request_fields import request_fields, sampling_of
+from loadgen.records.differences import as_asked, differences, explain, voiding
 from loadgen.records.model import ServerFacts
 from loadgen.records.output_check import OutputCheck
 from loadgen.records.run import Run
@@ -39,6 +40,10 @@ class Inspection:
         self._judge = judge
         self._random_weights = random_weights
         self._facts: dict[str, ServerFacts] = {}
+        self._sampling = {
+            one.name: sampling_of({**experiment.body, **getattr(one, "body", {})}) for one in experiment.variants
+        }
+        """What requests of each variant ask for."""
         self._checks: dict[str, OutputCheck] = {}
         self._greedy = (
             GreedyAnswers(baseline=experiment.baseline, seed=experiment.seed)
@@ -92,7 +97,7 @@ class Inspection:
             command=target.command(),
             level=max(self._experiment.levels),
             model=target.model,
-            body={**self._experiment.body, **target.body},
+            body={**request_fields(self._experiment), **target.body},
             slots=facts.slots if facts is not None and facts.kind == "llama-server" else None,
             random_weights=self._random_weights,
             greedy=self._greedy,
@@ -102,7 +107,8 @@ class Inspection:
         name, baseline = target.variant.name, self._experiment.baseline
         if name == baseline or target.facts is None or baseline not in self._facts:
             return
-        found = differences(self._facts[baseline], target.facts, meant=self._experiment.under_test)
+        ours, theirs = as_asked(self._facts[baseline], target.facts, self._sampling[baseline], self._sampling[name])
+        found = differences(ours, theirs, meant=self._experiment.under_test)
         stopping = voiding(found, self._experiment.allow_different)
         if stopping:
             raise VariantError(" ".join(explain(baseline, name, stopping)))

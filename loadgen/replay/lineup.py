@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from loadgen.errors import RunInterruptedError, TargetError
 from loadgen.experiment.arrangement import stays_open
-from loadgen.experiment.model import Experiment, LaunchVariant, SwitchVariant, Variant
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.variant import LaunchVariant, SwitchVariant, Variant
 from loadgen.records.manifest import JournalEntry
 from loadgen.records.model import ServerStart
 from loadgen.records.run_folder import RunWriter

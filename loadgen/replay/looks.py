@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from loadgen.cell_key import CellKey
 from loadgen.experiment.stop_policy import StopPolicy
 from loadgen.records.looks import closed_cells, compared_cells, looks_taken, measured_cells
-from loadgen.records.manifest import Cell, JournalEntry, Look, Plan
+from loadgen.records.manifest import JournalEntry, Look, Plan
 
 
 def preset(policy: StopPolicy | None, rounds: int) -> list[int]:
@@ -47,8 +48,8 @@ class Looks:
         taken = {look.round for look in looks_taken(entries)}
         self._due: Sequence[int] = [round_ for round_ in plan.looks if round_ not in taken] if policy else []
 
-    def cells(self, out: Collection[str] = ()) -> set[tuple[str, int]]:
-        """The cells (variant, level) that are still measured, without the variants that are `out`."""
+    def cells(self, out: Collection[str] = ()) -> set[CellKey]:
+        """The cells that are still measured, without the variants that are `out`."""
         return measured_cells(self._plan.trials, self._baseline, self._closed, out)
 
     async def before(self, round_: int) -> None:
@@ -62,6 +63,5 @@ class Looks:
         compared = compared_cells(self._plan.trials, self._baseline) - self._closed
         closed = compared - decision.open if decision.open is not None else set()
         self._closed |= closed
-        cells = [Cell(variant, level) for variant, level in sorted(closed)]
-        self._say("looked", decision.note, Look(round=due[-1], closed=cells))
+        self._say("looked", decision.note, Look(round=due[-1], closed=sorted(closed)))
         self._note(decision.note)

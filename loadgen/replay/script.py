@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen.replay.pacing import Alarm, Ceiling
-from loadgen.workload.session import Session, Workload
+from loadgen.workload.session import Message, Session, Workload
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Script:
     alarm: Alarm = field(default_factory=Alarm)
     salted: bool = True
     """Unique prompt prefixes. Without them trials read each other's prompt cache: for tests of that detector only."""
+    work_class: str | None = None
+    """The class of a mix that plays it; null where all agents play the same, and for the mix as a whole."""
 
 
 @dataclass
@@ -31,4 +33,5 @@ class Play:
     turn: int
     root: str
     """The instance at the root of its tree: itself, unless it is a sub-agent's."""
-    answers: dict[int, str] = field(default_factory=dict)
+    answers: dict[int, Message] = field(default_factory=dict)
+    """By turn, what of the model's own answers goes back (with live history)."""

@@ -7,33 +7,35 @@ from itertools import groupby
 
 import msgspec
 
-from loadgen import __version__
 from loadgen.errors import RunInterruptedError, TargetError, VariantError
-from loadgen.experiment.build import published
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.stop_policy import StopPolicy
 from loadgen.records.looks import closed_cells, measured_cells
-from loadgen.records.manifest import JournalEntry, Look, Manifest, Plan, PlannedTrial
+from loadgen.records.manifest import JournalEntry, Look, Plan, PlannedTrial
 from loadgen.records.model import TrialRecord
 from loadgen.records.run import Run
-from loadgen.records.run_folder import SCHEMA, RunWriter
+from loadgen.records.run_folder import RunWriter
 from loadgen.replay.budget import Budget
+from loadgen.replay.class_turns import with_class_turns
 from loadgen.replay.ending import Ending
+from loadgen.replay.frozen import FrozenHistory, taken_up
 from loadgen.replay.inspection import Inspection, Judge
 from loadgen.replay.lineup import Lineup
 from loadgen.replay.looks import Looks, preset
+from loadgen.replay.meter import Meter, sampled
 from loadgen.replay.observer import Observer
-from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
+from loadgen.replay.opening import opening
+from loadgen.replay.pilot import pilot_trials, turn_seconds
 from loadgen.replay.plan import extended, measured_rounds, plan_run, remaining, unused
-from loadgen.replay.repertoire import choose, recorded, unchanged
 from loadgen.replay.roll import Roll
 from loadgen.replay.trials import Trials
 from loadgen.replay.watched import watched
 from loadgen.servers.descriptors import make_room
 from loadgen.servers.target import Target
-from loadgen.telemetry.host import describe
 from loadgen.telemetry.watch import MemoryWatch
 from loadgen.units import ns_to_s
+from loadgen.workload.depth_band import check_depths
+from loadgen.workload.session import Workload
 
 
 class Sweep:
@@ -51,6 +53,7 @@ class Sweep:
         earlier: the facts of this very run so far, where it is resumed.
         repeats: the run whose plan is carried out again.
         policy: decides after preset rounds what is still measured; null: everything is, to the end.
+        meter: wants more of the run than the observer.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Sweep:
         earlier: Run | None = None,
         repeats: Run | None = None,
         policy: StopPolicy | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._experiment = experiment
         self._writer = writer
@@ -75,6 +79,7 @@ class Sweep:
         self._earlier = earlier
         self._repeats = repeats
         self._policy = policy
+        self._meter = meter
         self._run = writer.path.name
         spent_s = sum(ns_to_s(one.end_ns - one.start_ns) for one in earlier.trials) if earlier is not None else 0.0
         self._budget = Budget(experiment.time_budget_s, fixed_rounds=experiment.rounds is not None, spent_s=spent_s)
@@ -82,22 +87,26 @@ class Sweep:
         self._inspection = Inspection(
             experiment, writer, observer, judge=judge, earlier=earlier, random_weights=random_weights
         )
+        self._frozen = FrozenHistory(experiment, writer, observer, interrupted, earlier=earlier, repeats=repeats)
         self._slots: int | None = None
+        self._windows: dict[int, int] = {}
         names = [variant.name for variant in experiment.variants]
         self._roll = Roll(names, experiment.baseline, say=self._say, note=observer.note)
         self._open_s = 0.0
         self._watch = MemoryWatch(
             experiment.memory_source,
             run=self._run,
-            sink=writer.sample,
+            sink=sampled(writer.sample, meter),
             note=observer.note,
             withheld=experiment.api_key_env,
         )
-        self._trials = Trials(experiment, writer, observer, interrupted, self._watch, salted=salted)
+        self._trials = Trials(experiment, writer, observer, interrupted, self._watch, salted=salted, meter=meter)
 
     async def run(self) -> Ending:
         """Run everything. Raises `LoadgenError`s of setting up; whatever happens later is in the returned ending."""
         self._say("started" if self._earlier is None else "resumed", datetime.now(UTC).isoformat(timespec="seconds"))
+        if self._meter is not None and self._earlier is not None:
+            self._meter.begun(self._earlier.manifest, self._earlier.starts)
         try:
             ending = await self._all()
         except RunInterruptedError:
@@ -112,7 +121,7 @@ class Sweep:
         make_room(max(self._experiment.levels))
         self._lineup.check()
         if self._earlier is not None and self._earlier.plan is not None:
-            self._trials.take_up(recorded(self._earlier.manifest.workload, self._experiment))
+            self._trials.take_up(taken_up(self._earlier, self._experiment))
             plan = self._resumed_plan(self._earlier.plan)
             used = {one.trial for one in self._earlier.trials} | {one.trial for one in self._earlier.requests}
             closed = closed_cells(self._earlier.journal)
@@ -154,11 +163,13 @@ class Sweep:
         plan = plan_run(
             self._experiment,
             names,
-            turn_seconds(pilots, self._experiment.levels),
+            turn_seconds(pilots, self._experiment.levels, self._experiment.depths),
             left_s=self._budget.left_s(),
             open_s=self._open_s,
             slots=self._slots,
+            windows=self._windows,
         )
+        plan = with_class_turns(plan, pilots, self._experiment.mix)
         return msgspec.structs.replace(plan, looks=preset(self._policy, plan.rounds))
 
     async def _set_up_baseline(self) -> list[TrialRecord]:
@@ -169,41 +180,40 @@ class Sweep:
             self._open_s = time.monotonic() - begin
             await self._prepare(target)
             await self._look(target)
+            if not self._roll.is_over and (heard := await self._frozen.record(target, self._trials.request_ended)):
+                self._take_up(heard)
             if self._repeats is not None or self._roll.is_over:
                 return []
             used = {one.trial for one in self._earlier.requests} if self._earlier is not None else set()
             return [
-                await self._trials.play(target, unused(pilot_trial(level, self._experiment.baseline, order), used))
-                for order, level in enumerate(pilot_levels(self._experiment.levels))
+                await self._trials.play(target, unused(pilot, used))
+                for pilot in pilot_trials(self._experiment.levels, self._experiment.depths, self._experiment.baseline)
             ]
         finally:
             await self._lineup.release(target.variant.name)
 
     async def _prepare(self, target: Target) -> None:
-        workload = await choose(target, self._experiment, self._observer.note)
-        for known in (self._earlier, self._repeats):
-            if known is not None:
-                unchanged(known.manifest.workload, workload)
+        workload = await self._frozen.choose(target)
         slots = target.facts.slots if target.facts is not None else None
         if slots is not None and max(self._experiment.levels) > slots:
             self._observer.note(f"more agents than the {slots} slots of the server: the excess will queue")
-        self._trials.take_up(workload)
+        self._take_up(workload)
         if self._earlier is not None:
             return
-        self._writer.manifest(
-            Manifest(
-                schema=SCHEMA,
-                run=self._run,
-                tool_version=__version__,
-                started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-                started_ns=time.monotonic_ns(),
-                experiment=published(self._experiment),
-                workload=workload.facts,
-                host=describe(),
-                random_weights=self._random_weights,
-                rerun_of=self._repeats.manifest.run if self._repeats is not None else None,
-            )
+        manifest = opening(
+            self._experiment,
+            workload.facts,
+            run=self._run,
+            random_weights=self._random_weights,
+            repeats=self._repeats,
         )
+        self._writer.manifest(manifest)
+        if self._meter is not None:
+            self._meter.begun(manifest, ())
+
+    def _take_up(self, workload: Workload) -> None:
+        self._windows = check_depths(workload.name, workload.depths, self._experiment.depths)
+        self._trials.take_up(workload)
 
     async def _look(self, target: Target) -> None:
         """Compare a variant with the baseline, and check its answers; one that fails is measured no further."""
@@ -243,7 +253,7 @@ class Sweep:
                     self._budget.round_started(len(looks.cells(self._roll.out)))
                     at = round_
             cells = looks.cells(self._roll.out) if cut is None else set()
-            block = [one for one in block if one.drift or (one.variant, one.level) in cells]
+            block = [one for one in block if one.drift or one.cell in cells]
             if not block or block[0].variant in self._roll.out:
                 continue
             ending = await self._block(block, plan)

@@ -22,15 +22,18 @@ _TOOL: Message = {
 }
 
 
-def probe(*, calls: bool, tools: bool) -> Session:
-    """Two turns, the second one behind an answer with reasoning.
+def probe(*, calls: bool, tools: bool, reasoning: bool = True) -> Session:
+    """Two turns, the second one behind an answer.
 
     Args:
         calls: the answer calls a tool, and the second turn brings its result: where templates that keep reasoning at
             all keep it. Else the user asks on.
         tools: the tool is defined.
+        reasoning: the answer has some.
     """
-    answer: Message = {"role": "assistant", "content": "I look.", "reasoning_content": REASONING}
+    answer: Message = {"role": "assistant", "content": "I look."}
+    if reasoning:
+        answer["reasoning_content"] = REASONING
     asked: Message = {"role": "user", "content": "Look."}
     result: Message = {"role": "tool", "tool_call_id": _CALL["id"], "content": "Seen."}
     first = Turn(

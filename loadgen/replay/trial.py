@@ -8,15 +8,17 @@ drain     an agent that has done its k turns keeps working, unmeasured, until th
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from loadgen.client.control import Health
 from loadgen.records.manifest import PlannedTrial
 from loadgen.records.model import ClientReading, CounterReading, TrialRecord
-from loadgen.replay.agent import Agent, Script
+from loadgen.replay.agent import Agent
 from loadgen.replay.bench import Bench
 from loadgen.replay.board import Board
+from loadgen.replay.casting import cast
+from loadgen.replay.script import Script
 from loadgen.telemetry.client_lag import LagProbe
 
 IDLE_WAIT_S = 30.0
@@ -34,6 +36,8 @@ class Trial:
     """Session and turn with which each agent's segment begins."""
     bench: Bench
     interrupted: asyncio.Event
+    on_load: Callable[[Board], None] = lambda _: None
+    """Told of the board before agents begin: what the trial does at any time can be read there."""
     _probe: LagProbe = field(default_factory=LagProbe)
 
     async def run(self) -> TrialRecord:
@@ -41,7 +45,8 @@ class Trial:
         planned = self.planned
         before = await self._counters()
         start_ns = time.monotonic_ns()
-        board = Board(planned.level, planned.turns_per_agent, warmup_s=self.bench.warmup_s, alive=self.bench.alive)
+        board = Board(planned.level, warmup_s=self.bench.warmup_s, alive=self.bench.alive)
+        self.on_load(board)
         client: ClientReading | None = None
 
         def measured() -> None:
@@ -81,6 +86,7 @@ class Trial:
             client=client,
             attempt=planned.attempt,
             drift=planned.drift,
+            depth=planned.depth,
         )
 
     async def _play(self, board: Board) -> None:
@@ -89,14 +95,14 @@ class Trial:
                 Agent(
                     number,
                     start=self.starts[number],
-                    script=self.script,
+                    part=part,
                     board=board,
                     bench=self.bench,
                     run_id=self.run_id,
                     planned=self.planned,
                 ).work()
             )
-            for number in range(self.planned.level)
+            for number, part in enumerate(cast(self.script, self.planned.level))
         ]
         stop = asyncio.create_task(board.stopped.wait())
         interrupt = asyncio.create_task(self.interrupted.wait())

@@ -3,13 +3,17 @@
 import asyncio
 
 from loadgen.experiment.model import Experiment
+from loadgen.experiment.request_fields import request_fields
 from loadgen.records.manifest import Plan, PlannedTrial
 from loadgen.records.model import RequestRecord, TokenEvent, TrialRecord
 from loadgen.records.run_folder import RunWriter
-from loadgen.replay.agent import Script
 from loadgen.replay.bench import bench_of
+from loadgen.replay.board import Board
+from loadgen.replay.casting import companies
+from loadgen.replay.meter import Meter, listening
 from loadgen.replay.observer import Observer
 from loadgen.replay.pacing import Ceiling
+from loadgen.replay.script import Script
 from loadgen.replay.trial import Trial
 from loadgen.replay.watched import server_pid, watched
 from loadgen.servers.target import Target
@@ -28,6 +32,7 @@ class Trials:
         interrupted: set it to end the trial that runs.
         watch: watches memory while a trial runs.
         salted: give every trial its own prompts.
+        meter: wants to know what a trial does at any time, and the tokens of requests.
     """
 
     def __init__(
@@ -39,6 +44,7 @@ class Trials:
         watch: MemoryWatch,
         *,
         salted: bool,
+        meter: Meter | None = None,
     ) -> None:
         self._experiment = experiment
         self._writer = writer
@@ -46,6 +52,7 @@ class Trials:
         self._interrupted = interrupted
         self._watch = watch
         self._salted = salted
+        self._meter = meter
         self._script: Script | None = None
 
     def take_up(self, workload: Workload) -> None:
@@ -53,7 +60,7 @@ class Trials:
         self._script = Script(
             workload,
             self._experiment.seed,
-            body=self._experiment.body,
+            body=request_fields(self._experiment),
             ceiling=Ceiling(self._experiment.max_request_rate),
             salted=self._salted,
         )
@@ -71,10 +78,12 @@ class Trials:
             starts=_starts(self._script, planned, plan),
             bench=bench_of(target, self._experiment, self.request_ended),
             interrupted=self._interrupted,
+            on_load=self._meter.load if self._meter is not None else _unwatched,
         )
         self._watch.begin(planned.trial, server, pid)
         try:
-            record = await trial.run()
+            async with listening(self._meter, target.control):
+                record = await trial.run()
         finally:
             await self._watch.pause()
         self._writer.trial(record)
@@ -83,13 +92,29 @@ class Trials:
 
     def request_ended(self, record: RequestRecord, events: list[TokenEvent]) -> None:
         """Write a request down, of a trial or of an output check."""
-        self._observer.request(self._writer.request(record, events))
+        written = self._writer.request(record, events)
+        self._observer.request(written)
+        if self._meter is not None:
+            self._meter.answered(written, events)
+
+
+def _unwatched(_board: Board) -> None:
+    """Nobody wants to know."""
 
 
 def _starts(script: Script, planned: PlannedTrial, plan: Plan | None) -> list[tuple[int, int]]:
     """Session and turn with which each agent of a trial begins; pilots take those of the first round."""
     round_ = max(planned.work_round, 1)
     drawn = (plan.drawn_rounds or plan.rounds) if plan is not None else 1
-    return start_turns(
-        script.workload.depths, seed=script.seed, level=planned.level, rounds=drawn, upto=max(round_, drawn)
-    )[round_ - 1]
+    starts: list[tuple[int, int]] = []
+    for own, agents in companies(script, planned.level):
+        starts += start_turns(
+            own.workload.depths,
+            seed=own.seed,
+            level=agents,
+            rounds=drawn,
+            upto=max(round_, drawn),
+            depth=planned.depth,
+            turns=planned.turns_per_agent,
+        )[round_ - 1]
+    return starts

@@ -7,7 +7,7 @@ import psutil
 
 from loadgen.client.endpoint import Endpoint
 from loadgen.experiment.llama_flags import value_of
-from loadgen.experiment.model import LaunchVariant, ModelVariant, RouterVariant, Variant
+from loadgen.experiment.variant import LaunchVariant, ModelVariant, RouterVariant, Variant
 from loadgen.servers.discovery import local_pid
 from loadgen.servers.target import Target
 from loadgen.telemetry.choice import CHOOSING, TAKEN

@@ -1,10 +1,12 @@
-"""What was checked: trials and our client, answers, and the machine's drift."""
+"""What was checked: trials and our client, answers, history, and the machine's drift."""
 
 from collections import Counter
 from typing import Any
 
 from rich.console import Console
 
+from loadgen.analysis.at_depth import ASKED, deep
+from loadgen.report.history_lines import history_text
 from loadgen.report.lines import print_named
 from loadgen.report.numbers import NOT_MEASURED, agents, of, seconds, share
 
@@ -12,11 +14,13 @@ _STATES = ("ok", "suspect", "client_bound", None)
 
 
 def print_checks(summary: dict[str, Any], console: Console) -> None:
-    """Print one line for the trials, one for the answers and, where it was measured, one for the drift."""
+    """Print a line for the trials, one for the answers and, where they were measured, for history and drift."""
     print_named(console, "checks", _trials(summary))
     if (advice := client_advice(summary)) is not None:
         print_named(console, "client", advice)
     print_named(console, "answers", answers_text(summary["output_check"]))
+    if (history := history_text(summary)) is not None:
+        print_named(console, "history", history)
     if summary["drift"] is not None:
         print_named(console, "drift", drift_text(summary["drift"]))
 
@@ -66,8 +70,9 @@ def _changes(entry: dict[str, Any]) -> str | None:
 def drift_text(drift: dict[str, Any]) -> str:
     """What the repetition of the first trial did against the first, and how much of that noise explains."""
     beyond = ": more than noise explains" if drift["exceeds"] else ""
+    where = f"{agents(drift['concurrency'])}{deep(drift.get(ASKED))}"
     return (
-        f"{drift['variant']} at {agents(drift['concurrency'])}, the first trial, repeated at the end: "
+        f"{drift['variant']} at {where}, the first trial, repeated at the end: "
         f"{drift['ratio']:.3f} times its tasks per hour; noise explains {1 / drift['limit']:.3f} to "
         f"{drift['limit']:.3f}{beyond}"
     )

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.decision.objective_text import percent
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import NOT_MEASURED, agents, of, seconds, significant
@@ -26,15 +27,34 @@ def print_decision(summary: dict[str, Any], console: Console) -> None:
     point, entries = summary.get("operating_point"), summary.get("goodput") or []
     if point is not None:
         console.print()
-        console.print(Text(f"At {agents(point['agents'])}: {_kept(point)}", style="bold"))
+        console.print(Text(f"At {agents(point['agents'])}{deep(point.get(ASKED))}: {_kept(point)}", style="bold"))
         for line in decision_lines(point):
             print_hanging(console, "  ", line)
-    if entries:
+    for title, own in objectives(entries):
         console.print()
-        console.print(Text(f"Objective: {objective_text(entries[0])}", style="bold"))
-        console.print(goodput_table(entries))
-        for line in goodput_notes(entries):
+        console.print(Text(f"{title}{deep(own[0].get(ASKED))}: {objective_text(own[0])}", style="bold"))
+        console.print(goodput_table(own))
+        for line in goodput_notes(own):
             print_hanging(console, "  ", line)
+
+
+def objectives(entries: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """What is judged together, with its title: everything, or of a mix each class that has a limit."""
+    names = dict.fromkeys(one["work_class"] for entry in entries for one in entry.get("classes", ()))
+    if not names:
+        return [("Objective", list(entries))] if entries and entries[0]["limits"] else []
+    return [
+        (
+            f"Objective of {name}",
+            [
+                {**one, "variant": entry["variant"], "concurrency": entry["concurrency"]}
+                for entry in entries
+                for one in entry.get("classes", ())
+                if one["work_class"] == name
+            ],
+        )
+        for name in names
+    ]
 
 
 def decision_lines(point: dict[str, Any]) -> list[str]:

@@ -2,17 +2,22 @@
 
 from typing import Any
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.report.numbers import NOT_MEASURED, agents, of, significant
 
 
 def energy_lines(summary: dict[str, Any]) -> list[str]:
     """One line a variant and concurrency; nothing where no power was sampled."""
     return [
-        f"{entry['variant']} at {agents(level['concurrency'])}: {_level(level, entry['energy'])}"
+        f"{entry['variant']} at {_place(level)}: {_level(level, entry['energy'])}"
         for entry in summary["memory"]
         if entry["energy"] is not None
         for level in entry["energy"]["by_concurrency"]
     ]
+
+
+def _place(level: dict[str, Any]) -> str:
+    return f"{agents(level['concurrency'])}{deep(level.get(ASKED))}"
 
 
 def _level(level: dict[str, Any], energy: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import NOT_MEASURED, agents, mebibytes, seconds, share, significant
 
@@ -46,7 +47,9 @@ def gate_lines(gate: dict[str, Any]) -> list[str]:
 
 def criterion_text(one: dict[str, Any]) -> str:
     """A criterion in words, such as `new at 4 agents: speedup 0.912 [0.880, 0.944], at least 0.970: failed.`."""
-    place = one["variant"] if one["concurrency"] is None else f"{one['variant']} at {agents(one['concurrency'])}"
+    place = one["variant"]
+    if one["concurrency"] is not None:
+        place += f" at {agents(one['concurrency'])}{deep(one.get(ASKED))}"
     show = _NUMBERS[one["unit"]]
     text = f"{place}: {one['metric']} {_figure(one, show)}, {_ASKED[one['op']]} {show(one['limit'])}: "
     text += _RESULTS[one["result"]]

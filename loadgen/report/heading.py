@@ -9,7 +9,8 @@ from rich.text import Text
 from loadgen.report.checks import print_checks
 from loadgen.report.difference import difference_text
 from loadgen.report.lines import print_named
-from loadgen.report.numbers import NOT_MEASURED, seconds, significant
+from loadgen.report.numbers import NOT_MEASURED, seconds, share, significant
+from loadgen.report.text_lines import asked_text, made_text
 from loadgen.units import BYTES_PER_GIB
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
@@ -34,6 +35,14 @@ def print_heading(summary: dict[str, Any], console: Console) -> None:
         print_named(console, "server", text)
     print_named(console, "host", _host(setup["host"]))
     print_named(console, "workload", _workload(setup))
+    details = (
+        ("text", made_text(setup["workload"])),
+        ("clipped", clipped_text(setup["workload"]["clipped"])),
+        ("waits", waits_text(setup["waits"])),
+    )
+    for name, told in details:
+        if told is not None:
+            print_named(console, name, told)
     print_checks(summary, console)
     for entry in summary["given_up"]:
         print_named(console, "given up", f"{entry['variant']}: {entry['reason'] or 'no reason is known'}")
@@ -106,8 +115,43 @@ def _workload(setup: dict[str, Any]) -> str:
         f"{facts['name']}: {facts['sessions']} sessions, {facts['turns']} turns, up to {facts['max_depth']:,} tokens "
         f"deep, history {facts['history']}, {lengths}"
     )
+    if facts["assumed"]:
+        text += f"; assumed rather than measured: {', '.join(facts['assumed'])}"
     sampling = next((s["facts"]["sampling"] for s in setup["servers"] if s["facts"]["sampling"]), None)
     if sampling:
         shown = ", ".join(f"{name} {sampling[name]:.3g}" for name in _SAMPLING if name in sampling)
         text += f"; the server's sampling: {shown}"
-    return text
+    asked = asked_text(setup["asked"])
+    return text if asked is None else f"{text}; {asked}"
+
+
+def clipped_text(clipped: dict[str, Any] | None) -> str | None:
+    """What of the workload doesn't fit a slot, and what became of it; null where everything fits."""
+    if clipped is None:
+        return None
+    counts = {
+        "ended early": clipped["sessions_cut"],
+        "going on from a summary": clipped["sessions_compacted"],
+        "failing at a turn that doesn't fit": clipped["sessions_failing"],
+        "left out": clipped["sessions_left_out"],
+    }
+    sessions = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "all whole"
+    left_out, turns = clipped["turns_left_out"], clipped["turns"]
+    text = (
+        f"to {clipped['context']:,} tokens of context a slot; sessions: {sessions}; turns left out: {left_out:,} of "
+        f"{turns:,} ({share(left_out / turns if turns else None)})"
+    )
+    if clipped["reuse"] is None or clipped["whole_reuse"] is None:
+        return text
+    reused = f"{share(clipped['reuse'])} of the prompt tokens stood in the turn before"
+    return f"{text}; {reused}, {share(clipped['whole_reuse'])} without clipping"
+
+
+def waits_text(waits: dict[str, Any]) -> str | None:
+    """What was done to the waits of the workload; null where they are as it has them."""
+    cap, scale = waits["tool_time_cap_s"], waits["time_scale"]
+    if scale == 0:
+        return "none: all are left out"
+    parts = [] if cap is None else [f"for tools at most {seconds(cap)}"]
+    parts += [] if scale in (None, 1) else [f"all multiplied by {scale:g}"]
+    return "; ".join(parts) or None

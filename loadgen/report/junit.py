@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.report.gate_lines import criterion_text
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,7 +31,7 @@ def junit_of_error(message: str, *, run: str, started_at: str) -> str:
 
 
 def _case(one: dict[str, Any]) -> Element:
-    place = "" if one["concurrency"] is None else f" at {one['concurrency']}"
+    place = "" if one["concurrency"] is None else f" at {one['concurrency']}{deep(one.get(ASKED))}"
     name = f"{one['criterion']} of {one['variant']}{place}"
     case = Element("testcase", classname=f"loadgen.gate.{_clean(one['variant'])}", name=_clean(name), time="0")
     if one["result"] in _TAGS:

@@ -69,7 +69,7 @@ def _difference_lines(entry: dict[str, Any], base: dict[str, Any]) -> list[str]:
         number = significant(abs(entry["slots_worth"]))
         what = f"would buy {number} more" if entry["slots_worth"] >= 0 else f"is the memory of {number}"
         text += f"; that {what} slots of {base['variant']}, {mebibytes(base['slot_bytes'])} each at its context"
-    grown = _recurrent(ledger, before, entry)
+    grown = _recurrent(ledger, before, entry, base["slots"])
     return [text, grown] if grown else [text]
 
 
@@ -96,14 +96,19 @@ def _signed(size: int) -> str:
     return f"{'+' if size >= 0 else '−'}{mebibytes(abs(size))}"
 
 
-def _recurrent(ledger: dict[str, int], base: dict[str, int], entry: dict[str, Any]) -> str | None:
+def _recurrent(
+    ledger: dict[str, int], base: dict[str, int], entry: dict[str, Any], base_slots: int | None
+) -> str | None:
     """The multiplication that people miss: rollback rows keep (1 + draft tokens) copies of a slot's state."""
     before, after = base.get("recurrent_state"), ledger.get("recurrent_state")
     rows = _rows(entry["ledger"])
     if not before or not after or rows is None or rows <= 1:
         return None
-    text = (
-        f"recurrent state: {mebibytes(before)} × {rows} rows a slot (1 + {rows - 1} draft tokens) = "
-        f"{mebibytes(before * rows)}"
-    )
+    drafted = f"{rows} rows a slot (1 + {rows - 1} draft tokens)"
+    slots = entry["slots"]
+    if slots == base_slots or slots is None or base_slots is None:
+        text = f"recurrent state: {mebibytes(before)} × {drafted} = {mebibytes(before * rows)}"
+    else:
+        row = before / base_slots
+        text = f"recurrent state: {mebibytes(row)} × {slots} slots × {drafted} = {mebibytes(row * slots * rows)}"
     return f"{text}; the log says {mebibytes(after)}" if entry["ledger_source"] == LOG else text

@@ -1,5 +1,6 @@
 """Numbers as people read them: `n/a` for what was not measured, and no more digits than mean something."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from loadgen.units import bytes_to_mib
@@ -69,3 +70,14 @@ def ratio_with_interval(estimate: dict[str, Any] | None) -> str:
     if estimate.get("low") is None or estimate.get("high") is None:
         return f"{value:.3f} [{NOT_MEASURED}]"
     return f"{value:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+
+def quantile(quantiles: Mapping[str, dict[str, Any]], name: str) -> str:
+    """A quantile of times, or with too few samples to bound it their number: `n/a (n=12)`."""
+    estimate = quantiles[name]
+    value = of(estimate)
+    if value is None:
+        return NOT_MEASURED
+    if estimate.get("estimable") is False:
+        return f"{NOT_MEASURED} (n={estimate['n']})"
+    return seconds(value)

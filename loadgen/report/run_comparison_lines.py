@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.wording import change, factor, interval
 from loadgen.report.lines import print_hanging, print_named
 from loadgen.report.numbers import NOT_MEASURED, agents, of, ratio_with_interval, significant
@@ -63,14 +64,14 @@ def says_lines(document: dict[str, Any]) -> list[str]:
 
 def described_lines(document: dict[str, Any]) -> list[str]:
     """One line a cell with the other quantities, and the difference between the speed-ups of both runs."""
-    by_cell: dict[tuple[str, str, int], list[str]] = {}
+    by_cell: dict[str, list[str]] = {}
     for one in document["described"]:
         if of(one["ratio"]) is not None:
             text = f"{_METRICS[one['metric']]} {ratio_with_interval(one['ratio'])}"
-            by_cell.setdefault((one["variant"], one["variant_b"], one["concurrency"]), []).append(text)
-    lines = [f"{_place(name, other, level)}: {', '.join(texts)}" for (name, other, level), texts in by_cell.items()]
+            by_cell.setdefault(_place(one), []).append(text)
+    lines = [f"{place}: {', '.join(texts)}" for place, texts in by_cell.items()]
     return lines + [
-        f"{_place(one['variant'], one['variant_b'], one['concurrency'])}: speed-up over the baseline of its own run "
+        f"{_place(one)}: speed-up over the baseline of its own run "
         f"{ratio_with_interval(one['ratio'])}; what changed for both in between is not part of that"
         for one in document["speedups"]
         if of(one["ratio"]) is not None
@@ -80,7 +81,7 @@ def described_lines(document: dict[str, Any]) -> list[str]:
 def not_compared_lines(document: dict[str, Any]) -> list[str]:
     """The cells left out, with the reason."""
     return [
-        f"{one['run'].upper()}: {one['variant']} at {agents(one['concurrency'])}, {one['reason']}"
+        f"{one['run'].upper()}: {one['variant']} at {agents(one['concurrency'])}{deep(one.get(ASKED))}, {one['reason']}"
         for one in document["not_compared"]
     ]
 
@@ -133,8 +134,9 @@ def mind_lines(document: dict[str, Any]) -> list[str]:
 
 
 def _sentence(one: dict[str, Any], family: int) -> str:
-    place = _place(one["variant"], one["variant_b"], one["concurrency"])
-    value = of(one["ratio"])
+    place, value = _place(one), of(one["ratio"])
+    if one["not_comparable"]:
+        return f"{place}: not comparable: {'; '.join(why['text'] for why in one['not_comparable'])}."
     if value is None:
         return f"{place}: nothing can be said, for a run has no valid trial."
     rounds = f"{one['n_a']} and {one['n_b']} rounds"
@@ -160,20 +162,20 @@ def _table(document: dict[str, Any]) -> Table:
     for column in _COLUMNS:
         table.add_column(column, justify="left" if column in _LEFT else "right", no_wrap=True)
     cells = {
-        (name, cell["variant"], cell["concurrency"]): of(cell["tasks_per_hour"])
+        (name, cell["variant"], cell["concurrency"], cell.get(ASKED)): of(cell["tasks_per_hour"])
         for name in ("a", "b")
         for cell in document[name]["cells"]
     }
     for one in document["comparisons"]:
-        level = one["concurrency"]
+        level, depth = one["concurrency"], one[ASKED]
         table.add_row(
-            str(level),
+            f"{level}{deep(depth)}",
             Text(_names(one["variant"], one["variant_b"])),
-            significant(cells["a", one["variant"], level]),
-            significant(cells["b", one["variant_b"], level]),
+            significant(cells["a", one["variant"], level, depth]),
+            significant(cells["b", one["variant_b"], level, depth]),
             Text(ratio_with_interval(one["ratio"])),
             f"{one['n_a']}, {one['n_b']}",
-            Text(one["call"], style=_STYLES[one["call"]]),
+            Text(one["call"] or "not comparable", style=_STYLES.get(one["call"], "bold red")),
         )
     if not document["comparisons"]:
         table.add_row(*[NOT_MEASURED] * len(_COLUMNS))
@@ -184,8 +186,8 @@ def _names(name: str, other: str) -> str:
     return name if name == other else f"{name} → {other}"
 
 
-def _place(name: str, other: str, level: int) -> str:
-    return f"{_names(name, other)} at {agents(level)}"
+def _place(one: dict[str, Any]) -> str:
+    return f"{_names(one['variant'], one['variant_b'])} at {agents(one['concurrency'])}{deep(one.get(ASKED))}"
 
 
 def _print_list(title: str, lines: Sequence[str], console: Console) -> None:

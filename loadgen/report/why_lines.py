@@ -6,8 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.causes.why_text import why_sentences
 from loadgen.analysis.diagnostic import Diagnostic
+from loadgen.report.kind_lines import kinds_text
 from loadgen.report.lines import print_hanging
 from loadgen.report.numbers import of, significant
 
@@ -20,7 +22,7 @@ def print_why(summary: dict[str, Any], console: Console) -> None:
     if not rows and not lines:
         return
     console.print()
-    console.print(Text("Why", style="bold"))
+    console.print(Text(f"Why{deep(summary['why'][0].get(ASKED))}", style="bold"))
     if rows:
         console.print(_table(rows))
         baseline = summary["run"]["baseline"]
@@ -30,6 +32,8 @@ def print_why(summary: dict[str, Any], console: Console) -> None:
             f"against {baseline}: promised (by tokens per step) ÷ step time = decoding; then prompts, waits and queues "
             "leave tokens/s; wasted/h: drafted tokens an hour that were not accepted",
         )
+    if (kinds := kinds_text(summary, void=_void(summary))) is not None:
+        print_hanging(console, "accepted by kind of turn: ", kinds)
     for line in lines:
         print_hanging(console, "  - ", line)
 

@@ -21,17 +21,18 @@ _TOKENS = {
 }
 
 
-def print_profiles(profiles: Iterable[tuple[str, int, int, str]]) -> None:
-    """Name, context, number of assumed parameters and description of each profile."""
+def print_profiles(profiles: Iterable[tuple[str, int, int, int, str]], footnote: str) -> None:
+    """Name, context, parameters that are assumed and in all, and description of each profile; the note below them."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("workload", no_wrap=True)
     table.add_column("context a slot", justify="right")
     table.add_column("assumed", justify="right")
     table.add_column("what it imitates")
-    for name, context, assumed, description in profiles:
-        table.add_row(name, f"{context:,}", str(assumed), Text(description))
+    for name, context, assumed, parameters, description in profiles:
+        table.add_row(name, f"{context:,}", f"{assumed} of {parameters}", Text(description))
     console.print(table)
+    print_hanging(console, "", footnote)
 
 
 def print_formats(formats: Iterable[tuple[str, str, bool, str]]) -> None:
@@ -47,8 +48,8 @@ def print_formats(formats: Iterable[tuple[str, str, bool, str]]) -> None:
     print_hanging(console, "", "unverified: tried with rows of our own making alone, after the published schema")
 
 
-def print_stats(name: str, figures: Mapping[str, Any]) -> None:
-    """The figures of `session_stats.describe`."""
+def print_stats(name: str, figures: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
+    """The figures of `session_stats.describe`, and what is to be known of them."""
     console = Console(highlight=False)
     console.print(Text(name, style="bold"))
     counted = (
@@ -85,3 +86,5 @@ def print_stats(name: str, figures: Mapping[str, Any]) -> None:
         f"{int(context) // 1024}k {count}" for context, count in figures["fits"].items() if figures["sessions"]
     )
     print_hanging(console, "fits: ", f"sessions whole within a context of {fits or NOT_MEASURED}")
+    for note in notes:
+        print_hanging(console, "note: ", note)

@@ -11,8 +11,8 @@ import msgspec
 
 from loadgen.client.endpoint import Endpoint
 from loadgen.experiment import llama_flags as flags
-from loadgen.experiment.model import LaunchVariant, RouterVariant, Variant
 from loadgen.experiment.server_log import ServerLog, parse_server_log
+from loadgen.experiment.variant import LaunchVariant, RouterVariant, Variant
 from loadgen.records.model import Component, ServerFacts
 from loadgen.servers import loadlog
 from loadgen.servers.followed_log import FollowedLog

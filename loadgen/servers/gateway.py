@@ -23,7 +23,7 @@ from loadgen.client.transport import HttpTransport
 from loadgen.client.transport_error import TransportError, TransportTimeoutError
 from loadgen.errors import RefusedError, TargetError, UnreachableError, VariantError
 from loadgen.experiment.llama_flags import masked
-from loadgen.experiment.model import ModelVariant
+from loadgen.experiment.variant import ModelVariant
 from loadgen.servers.lease import Lease
 
 AGAIN_S = 60.0
@@ -55,8 +55,8 @@ class GatewayControl(Control):
         own = [entry for entry in entries if _id(entry) == self._model] if isinstance(entries, list) else []
         return {"data": own or [{"id": self._model}]} if listing is not None else None
 
-    async def tokens(self, text: str) -> list[Any] | None:  # noqa: ARG002 - as the base class has it
-        """Null: a gateway has no tokenizer."""
+    async def _post(self, route: str, body: bytes) -> Reply | None:  # noqa: ARG002 - as the base class has it
+        """Nothing: a gateway has no tokenizer."""
         return None
 
     async def names(self) -> list[str]:

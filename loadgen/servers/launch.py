@@ -17,8 +17,8 @@ import psutil
 from loadgen.errors import LaunchError
 from loadgen.experiment import llama_flags as flags
 from loadgen.experiment.cpus import cpu_set
-from loadgen.experiment.model import EMBEDDED, LaunchVariant
 from loadgen.experiment.pasted import prepared
+from loadgen.experiment.variant import EMBEDDED, LaunchVariant
 from loadgen.servers import embedded
 from loadgen.servers.address import HOST, free_port, key_of, listener, url_of
 from loadgen.servers.load_failure import TAIL_LINES, ending, hint, port_taken

@@ -12,7 +12,7 @@ from typing import Any
 from loadgen.client.chat import ChatClient, ChatResult
 from loadgen.client.control import Control
 from loadgen.experiment.llama_flags import has
-from loadgen.experiment.model import LaunchVariant, Variant
+from loadgen.experiment.variant import LaunchVariant, Variant
 from loadgen.records.model import Outcome
 from loadgen.records.output_check import CheckedAnswer, OutputCheck
 from loadgen.servers.code_words import CodedSession, coded_sessions

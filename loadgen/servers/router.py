@@ -22,7 +22,7 @@ from loadgen.client.transport import HttpTransport
 from loadgen.client.transport_error import TransportError
 from loadgen.errors import RefusedError, TargetError, UnreachableError, VariantError
 from loadgen.experiment.llama_flags import masked
-from loadgen.experiment.model import RouterVariant
+from loadgen.experiment.variant import RouterVariant
 from loadgen.servers.lease import Lease
 from loadgen.servers.load_failure import ending
 

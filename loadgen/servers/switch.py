@@ -13,7 +13,7 @@ from pathlib import Path
 
 from loadgen.client.control import Control
 from loadgen.errors import LaunchError
-from loadgen.experiment.model import SwitchVariant
+from loadgen.experiment.variant import SwitchVariant
 from loadgen.servers.lease import Lease
 from loadgen.servers.load_failure import TAIL_LINES, ending
 from loadgen.servers.log_tail import tail

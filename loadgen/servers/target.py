@@ -13,8 +13,8 @@ from loadgen.client.control import Control, Health
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import ExperimentError
-from loadgen.experiment.model import (
-    Experiment,
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.variant import (
     LaunchVariant,
     ModelVariant,
     RequestVariant,

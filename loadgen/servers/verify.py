@@ -2,8 +2,8 @@
 
 from loadgen.errors import VariantError
 from loadgen.experiment import llama_flags as flags
-from loadgen.experiment.model import LaunchVariant, RequestVariant, Variant
 from loadgen.experiment.traps import speculation_in
+from loadgen.experiment.variant import LaunchVariant, RequestVariant, Variant
 from loadgen.records.model import ServerFacts
 
 _WHY_NOTHING = "look at --spec-draft-p-min, --spec-draft-n-max and, for n-gram types, their size-n and min-hits"

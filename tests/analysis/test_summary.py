@@ -47,14 +47,18 @@ def test_the_document_has_the_names_that_others_rely_on(make: Any) -> None:
         "variant", "concurrency", "trials", "valid_trials", "client_state", "depth", "tasks_per_hour",
         "requests_per_hour", "output_tokens_per_s", "ttft_s", "tpot_s", "tpot_server_s", "task_s", "queue_wait_s",
         "step_gap_s", "acceptance_rate", "acceptance_length", "tokens_per_step", "drafted_tokens", "accepted_tokens",
-        "first_turn_cached_share", "outcomes", "started",
+        "first_turn_cached_share", "outcomes", "started", "depth_asked", "acceptance_biased",
     } <= set(cell)  # fmt: skip
     assert set(cell["ttft_s"]) == {"p50", "p90", "p95", "p99", "max"}
     assert {"value", "low", "high", "n"} <= set(cell["tasks_per_hour"])
     assert {
         "variant", "baseline", "concurrency", "metric", "speedup", "sim_low", "sim_high", "rounds", "call",
-        "min_effect",
+        "min_effect", "depth_asked", "not_comparable",
     } <= set(found["comparisons"][0])  # fmt: skip
+    assert {"variant", "baseline", "concurrency", "metric", "ratio", "not_comparable"} <= set(
+        found["latency_comparisons"][0]
+    )
+    assert set(found["setup"]["waits"]) == {"tool_time_cap_s", "time_scale"}
     assert {"agents", "keep", "text"} <= set(found["verdict"])
     assert (found["verdict"]["agents"], found["verdict"]["keep"]) == (None, None)
     assert {"stamps", "receive_lag_p99_s", "merged_late_share", "cpu_share"} <= set(found["client"])

@@ -92,7 +92,7 @@ def test_a_comparison_that_a_look_finds_known_is_measured_no_further() -> None:
     library = _library(_FASTER, rounds=12)
     sweep = library.sweep(Noise(0.02), random.Random(1))  # noqa: S311 - a model, no secret
     found = stopped(sweep, "off", 12)
-    assert [(c.closed_after, len(c.rounds), c.call.value) for c in found] == [(4, 4, "pays")] * 2
+    assert [(c.closed_after, len(c.rounds), c.call) for c in found] == [(4, 4, "pays")] * 2
     assert looks_row(library, Noise(0.02), sweeps=5, seed=1).value == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.cli.options import parse_body, parse_levels, run_folder, seconds, size
+from loadgen.cli.option_values import parse_body, parse_levels, run_folder, seconds, size
 from loadgen.cli.sweep import url_variants
 from loadgen.errors import ExperimentError
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from loadgen.cell_key import CellKey
 from loadgen.cli.race_policy import RacePolicy
 from loadgen.experiment.build import experiment, published
 from loadgen.experiment.model import Experiment
@@ -96,14 +97,14 @@ def test_every_look_has_its_answer(
 ) -> None:
     """All but those behind, or, once the race is over, who is confirmed; the baseline is measured with it anyway."""
     look = policy(tmp_path, **tasks).after(round_)
-    assert look.open == frozenset((name, 3) for name in open_)
+    assert look.open == frozenset(CellKey(name, 3) for name in open_)
     assert look.note == note
 
 
 def test_more_rounds_leave_the_race_as_it_was(tmp_path: Path) -> None:
     """Looks follow from the rounds of the first plan."""
     look = policy(tmp_path, rounds=30, off=[10.0] * 5, a=[20.1] * 5, b=CLOSE).after(5)
-    assert look.open == frozenset({("a", 3)})
+    assert look.open == frozenset({CellKey("a", 3)})
 
 
 def test_the_facts_of_a_race_come_back_from_the_manifest() -> None:

@@ -120,7 +120,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
     run.process.send_signal(signal.SIGINT)
     stopped = run.finish()
     assert stopped.code == 130
-    assert f"loadgen sweep --resume {folder}" in stopped.err
+    assert f"loadgen ab --resume {folder}" in stopped.err
     loadgen("sweep", "--resume", str(folder))
     assert counted(folder) == [(1, "mtp", 1), (1, "off", 1), (2, "mtp", 1), (2, "off", 1)]
     again = tmp_path / "again"

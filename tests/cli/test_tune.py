@@ -53,7 +53,7 @@ def test_a_dry_run_says_how_the_rounds_are_used() -> None:
     assert "tuning at 3 agents: 10 candidates, off-np4 among them as the baseline" in result.out
     assert "race: at most 7 rounds; after round 3, 5 and 7 those clearly behind the leader are dropped" in result.out
     assert "then 6 fresh rounds of the winner against off-np4" in result.out
-    assert "trials: about 62 of 130" in result.out
+    assert "trials: 82 at most" in result.out
     assert "memory: nothing is kept out for what it is predicted to take:" in result.out
     assert "variant mtp-n5-np8: llama-server -m m.gguf -np 8 -c 16384 --spec-type draft-mtp" in result.out
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from loadgen.cell_key import CellKey
 from loadgen.cli.plan import describe
 from loadgen.cli.progress import ProgressDisplay
 from loadgen.cli.until_known import Shown, UntilKnown
@@ -80,7 +81,7 @@ def test_the_run_folder_says_what_is_open(folder: Path) -> None:
     run = Plan(rounds=8, trials=planned(dict.fromkeys(TASKS, 8), 8), dropped_levels=[], estimated_s=1, turn_s={})
     display.planned(msgspec.structs.replace(run, looks=[4, 6]), 16)
     decision = Shown(UntilKnown(experiment(), folder), display, "off").after(4)
-    assert decision.open == frozenset({("mtp", 2)})
+    assert decision.open == frozenset({CellKey("mtp", 2)})
     assert decision.note == "look after round 4 of 8: mtp pays at 1; measured on: mtp at 2"
     assert "looks after round 4 and 6: what is known by then is measured no further" in said.getvalue()
     display.trial_ended(Maker().record(variant="off", level=2, round=5))

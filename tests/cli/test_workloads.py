@@ -60,6 +60,56 @@ def test_every_number_of_a_profile_has_its_source_or_is_assumed() -> None:
     assert after.strip().startswith("MLPerf Endpoints")
 
 
+def test_the_list_says_how_much_of_a_profile_is_assumed() -> None:
+    """Of how many parameters, and what the name of the tiers alone stands for."""
+    lines = loadgen("workloads", "list").out.splitlines()
+    (row,) = [line for line in lines if line.startswith("file-edit ")]
+    assert row.split()[1:5] == ["2,048", "9", "of", "10"]
+    assert any(line.startswith("batch-agents alone: the largest of its sizes that a slot holds") for line in lines)
+
+
+def test_a_profile_is_shown_with_its_caution_and_what_is_assumed() -> None:
+    """The numbers of its sub-agents too, under names of their own."""
+    out = loadgen("workloads", "show", "coding-agent-64k").out
+    assert "\ncaution: truncated: real sessions of this kind rarely fit 64k" in out
+    assert "\nassumed: 4 of 15 parameters\n" in out
+    lines = loadgen("workloads", "show", "subagent-fanout-8k").out.splitlines()
+    names = [line.split()[0] for line in lines if not line.startswith(" ") and line]
+    assert {"subagents.at_turn", "subagents.count", "subagents.turns", "subagents.shared_prefix.tools"} <= set(names)
+
+
+def test_the_name_of_the_tiers_shows_what_it_stands_for() -> None:
+    """All of them, and the one that is played where the server doesn't say what a slot holds."""
+    out = " ".join(loadgen("workloads", "show", "batch-agents").out.split())
+    tiers = "batch-agents-2k, batch-agents-4k, batch-agents-8k, batch-agents-16k, batch-agents-32k"
+    assert out.startswith(f"batch-agents is the largest of {tiers} that a slot of the server holds")
+    assert "batch-agents-4k: Always-busy coding agents" in out
+
+
+def test_a_sample_has_sub_agents_and_tools(tmp_path: Path) -> None:
+    """Parents first; what is written can be read and played again."""
+    out = loadgen("workloads", "sample", "subagent-fanout-8k", "-n", "1").out
+    rows = [json.loads(line) for line in out.splitlines()]
+    parent, *children = rows
+    assert parent["session_id"] == "subagent-fanout-8k-000"
+    assert {child["parent_session_id"] for child in children} == {parent["session_id"]}
+    assert [name for turn in parent["turns"] for name in turn.get("spawn", ())] == [
+        row["session_id"] for row in children
+    ]
+    assert all(row["tools"] for row in rows)
+    path = tmp_path / "s.jsonl"
+    path.write_text(out)
+    assert loadgen("workloads", "check", str(path)).out.strip().endswith("nothing was skipped")
+
+
+def test_figures_of_a_profile_tell_what_is_to_be_known_of_it(tmp_path: Path) -> None:
+    """Its caution, below the figures."""
+    path = tmp_path / "mine.yaml"
+    builtin = Path(__file__).parents[2] / "workloads" / "demo.yaml"
+    path.write_text(builtin.read_text() + "caution: none of this is real\n")
+    assert loadgen("workloads", "stats", str(path)).out.endswith("note: none of this is real\n")
+
+
 def test_a_sample_is_sessions_that_can_be_read_again(tmp_path: Path) -> None:
     """One JSON line a session, which `check` takes."""
     out = loadgen("workloads", "sample", "demo", "-n", "2").out

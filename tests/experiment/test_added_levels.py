@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from loadgen.experiment.added_levels import AroundWidth, around_widths, drafted_tokens
-from loadgen.experiment.model import Experiment, LaunchVariant, UrlVariant
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.variant import LaunchVariant, UrlVariant
 
 
 def _variant(*args: str, name: str = "mtp", **fields: Any) -> LaunchVariant:

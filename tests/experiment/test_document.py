@@ -13,8 +13,8 @@ from loadgen.errors import ExperimentError
 from loadgen.experiment.build import experiment
 from loadgen.experiment.document import parse_experiment, read_experiment
 from loadgen.experiment.llama_flags import VARIABLES
-from loadgen.experiment.model import LaunchVariant
 from loadgen.experiment.pasted import variants_from_command
+from loadgen.experiment.variant import LaunchVariant
 
 UNSET: dict[str, str | None] = dict.fromkeys(VARIABLES)
 

@@ -9,8 +9,8 @@ import yaml
 
 from loadgen.experiment.document import parse_experiment
 from loadgen.experiment.file_model import Kind, VariantEntry, file_schema
-from loadgen.experiment.model import (
-    Experiment,
+from loadgen.experiment.model import Experiment
+from loadgen.experiment.variant import (
     LaunchVariant,
     ModelVariant,
     RequestVariant,
@@ -100,14 +100,14 @@ def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
 def test_the_schema_says_what_it_is_and_explains_every_field() -> None:
     """Draft 2020-12; no field is without a sentence."""
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert set(SCHEMA["$defs"]) == {"BaseEntry", "VariantEntry", "DeadlinesEntry", "SloEntry"}
+    assert set(SCHEMA["$defs"]) == {"BaseEntry", "VariantEntry", "DeadlinesEntry", "LimitsEntry", "SloEntry"}
     for model in (SCHEMA, *SCHEMA["$defs"].values()):
         assert [name for name, field in model["properties"].items() if not field.get("description")] == []
         assert model["additionalProperties"] is False
 
 
 def test_the_file_has_every_field_of_the_experiment_and_its_variants() -> None:
-    """What the command line can ask for, a file can; but a race of settings is made by its command."""
-    assert set(Experiment.model_fields) - {"tune"} <= set(SCHEMA["properties"])
+    """What the command line can ask for, a file can; but a race and a gate are made by their commands."""
+    assert set(Experiment.model_fields) - {"tune", "at_least", "fail_on"} <= set(SCHEMA["properties"])
     for variant in VARIANTS:
         assert set(variant.model_fields) <= set(VariantEntry.model_fields)

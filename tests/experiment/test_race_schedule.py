@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.experiment.race_schedule import ROUNDS, confirm_rounds, expected_trials, fit_race, race_looks
+from loadgen.experiment.race_schedule import ROUNDS, confirm_rounds, fit_race, most_trials, race_looks
 
 
 @pytest.mark.parametrize(
@@ -37,23 +37,21 @@ def test_looks_are_few_and_ascending(rounds: int) -> None:
     assert looks[-1] == rounds - confirm_rounds(rounds) < rounds
 
 
-def test_expected_trials_shrink_with_every_look() -> None:
-    """Ten variants over 13 rounds: 3 rounds of 10, 2 of 6, 2 of 4 and 6 of 2 are 62 of 130 trials."""
-    assert expected_trials(13, 10) == 3 * 10 + 2 * 6 + 2 * 4 + 6 * 2
-    assert expected_trials(7, 3) == 3 * 3 + 4 * 2
+def test_a_race_that_drops_nobody_takes_the_most_trials() -> None:
+    """Ten variants over 13 rounds: 7 rounds of 10 and 6 of 2; two variants are measured to the end."""
+    assert most_trials(13, 10) == 7 * 10 + 6 * 2
+    assert most_trials(7, 3) == 3 * 3 + 4 * 2
+    assert most_trials(13, 2) == 26
 
 
-def test_two_variants_are_measured_to_the_end() -> None:
-    """Nothing can be dropped then."""
-    assert expected_trials(13, 2) == 26
-
-
-def test_trial_lengths_are_fitted_to_the_trials_that_are_expected() -> None:
-    """Ten candidates get the trial lengths that 62 trials fit, not those that 130 would."""
+def test_fresh_rounds_are_left_where_a_race_drops_nobody() -> None:
+    """Ten candidates get the trial lengths that 82 trials fit, confirmation included, not those that 130 would."""
     found = fit_race({4: 1.0}, variants=10, budget_s=900, block_s=0.0)
     assert found.rounds == 13
+    trial_s = 3 + (0.5 + found.turns[4] + 0.25) * 1.0 + 0.15
+    assert found.estimated_s == pytest.approx(82 * trial_s)
     assert found.estimated_s <= 0.9 * 900
-    full = fit_race({4: 1.0}, variants=10, budget_s=900 * 62 / 130, block_s=0.0)
+    full = fit_race({4: 1.0}, variants=10, budget_s=900 * 82 / 130, block_s=0.0)
     assert full.turns[4] < found.turns[4]
 
 
@@ -61,7 +59,7 @@ def test_a_small_budget_gets_fewer_rounds() -> None:
     """The longest schedule whose shortest trials fit; below the shortest schedule the run is as short as it can be."""
     floor = 3 + (0.5 + 2 + 0.25) * 1.0 + 0.15
     for rounds in ROUNDS:
-        needed = expected_trials(rounds, 6) * floor
+        needed = most_trials(rounds, 6) * floor
         assert fit_race({4: 1.0}, variants=6, budget_s=needed * 1.001, block_s=0.0).rounds == rounds
     assert fit_race({4: 1.0}, variants=6, budget_s=1.0, block_s=0.0).rounds == 7
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.experiment.schedule import MAX_ROUNDS, aim_turns, blocks, fit, floor_turns
+from loadgen.experiment.schedule import MAX_ROUNDS, Block, aim_turns, blocks, fit, floor_turns, trial_id
 
 
 def test_two_launched_variants_alternate_their_order() -> None:
@@ -117,3 +117,50 @@ def test_a_plan_always_exists_and_keeps_its_bounds(turn_s: dict[int, float], var
         assert floor_turns(level) <= turns <= max(floor_turns(level), aim_turns(level, turn_s[level]))
     if fitted.rounds > 1:
         assert fitted.estimated_s <= budget_s
+
+
+def test_fixed_depths_are_measured_at_every_level_in_every_round() -> None:
+    """Levels and depths are shuffled together, alike for both variants; the server of a block plays all of them."""
+    plan = blocks(["off", "mtp"], [1, 2], rounds=4, seed=1, depths=[2048, 16384])
+    for round_ in range(1, 5):
+        first, second = (block.places for block in plan if block.round == round_)
+        assert first == second
+        assert sorted(first) == [(1, 2048), (1, 16384), (2, 2048), (2, 16384)]
+    assert len({block.levels for block in plan}) > 1
+    assert Block(1, "off", (1, 2)).places == [(1, None), (2, None)]
+
+
+def test_running_servers_alternate_at_every_depth() -> None:
+    """Both trials of a pair are neighbours in time, and a fresh server plays one depth."""
+    plan = blocks(["a", "b"], [1], rounds=1, seed=1, depths=[2048, 4096], alternate=True)
+    assert [(block.variant, block.places) for block in plan] == [
+        ("a", plan[0].places),
+        ("b", plan[0].places),
+        ("b", plan[2].places),
+        ("a", plan[2].places),
+    ]
+    fresh = blocks(["a"], [1], rounds=1, seed=1, depths=[2048, 4096], fresh=["a"])
+    assert sorted(block.places for block in fresh) == [[(1, 2048)], [(1, 4096)]]
+
+
+@pytest.mark.parametrize(
+    ("round_", "depth", "name"),
+    [
+        (2, None, "r2-mtp-c4"),
+        (2, 16384, "r2-mtp-c4-d16384"),
+        (0, None, "drift-mtp-c4"),
+        (0, 2048, "drift-mtp-c4-d2048"),
+    ],
+)
+def test_a_trial_is_named_by_its_place(round_: int, depth: int | None, name: str) -> None:
+    """Trials at two depths have two names, and so two files."""
+    assert trial_id(round_, "mtp", 4, depth) == name
+
+
+def test_no_trial_is_longer_than_sessions_stay_near_its_depth() -> None:
+    """3 turns at most, below the floor of one agent too: then the trials are short, and more rounds than 12 are run."""
+    free, bound = (fit({1: 1.0, 4: 1.0}, variants=2, budget_s=600, block_s=1.0, longest=one) for one in (None, 3))
+    assert bound.turns == {1: 3, 4: 3}
+    assert bound.short == {1: True, 4: True}
+    assert (free.rounds, bound.rounds) == (5, 21)
+    assert max(free.turns.values()) > 3

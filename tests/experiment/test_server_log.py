@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.errors import ExperimentError
-from loadgen.experiment.model import Experiment, LaunchVariant, UrlVariant
+from loadgen.experiment.model import Experiment
 from loadgen.experiment.server_log import ServerLog, parse_server_log, with_server_logs
+from loadgen.experiment.variant import LaunchVariant, UrlVariant
 
 URL = "http://127.0.0.1:8080"
 

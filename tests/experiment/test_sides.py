@@ -6,8 +6,8 @@ import pytest
 
 from loadgen.errors import ExperimentError
 from loadgen.experiment.llama_flags import VARIABLES
-from loadgen.experiment.model import LaunchVariant
 from loadgen.experiment.sides import are_equal, sides, under_test
+from loadgen.experiment.variant import LaunchVariant
 
 
 def both(good: str, new: str, common: str) -> tuple[LaunchVariant, LaunchVariant]:

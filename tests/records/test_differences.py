@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from loadgen.records.differences import NOT_GIVEN, differences, explain, voiding
+from loadgen.records.differences import NOT_GIVEN, SERVERS_OWN, as_asked, differences, explain, voiding
 from loadgen.records.model import ServerFacts
 
 BASE = ServerFacts(
@@ -139,3 +139,23 @@ def test_differences_are_explained() -> None:
             "or allow it with --allow-different cache."
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "different"),
+    [
+        ({}, {}, None),
+        ({}, {"temperature": 0.8}, None),
+        ({"top_p": 0.9}, {"top_p": 0.9}, None),
+        ({"temperature": 0.1}, {}, ({"temperature": 0.1}, {"temperature": 0.8})),
+        ({}, {"top_p": 0.9}, ({"top_p": SERVERS_OWN}, {"top_p": 0.9})),
+    ],
+)
+def test_fields_of_requests_go_over_the_servers_sampling(
+    ours: dict[str, Any], theirs: dict[str, Any], different: tuple[dict[str, Any], dict[str, Any]] | None
+) -> None:
+    """What one side asks for and the other leaves to a server that doesn't tell is a difference."""
+    found = differences(*as_asked(BASE, BASE, ours, theirs))
+    assert [(one.field, one.baseline, one.variant, one.voids) for one in found] == (
+        [] if different is None else [("sampling", *different, True)]
+    )

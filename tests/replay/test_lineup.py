@@ -1,6 +1,7 @@
 """The servers of a run, and what becomes of one that dies."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import psutil
 
 from loadgen.experiment.model import Experiment
 from loadgen.gguf.tiny import write_tiny_model
-from loadgen.records.run_folder import RunWriter, read_run
+from loadgen.records.run_folder import RunWriter
 from loadgen.replay.lineup import Lineup
 from loadgen.servers.target import Target
 
@@ -35,9 +36,8 @@ async def test_a_server_that_dies_between_two_trials_is_a_death_like_any_other(t
     """It is written down and started again once; the second death loses the variant."""
     model = write_tiny_model(tmp_path / "small.gguf")
     args = ["-m", str(model), "-np", "1", "-c", "512", "-t", "1", "--poll", "0"]
-    asked = Experiment.model_validate(
-        {"variants": [{"kind": "embedded", "name": "off", "args": args}], "baseline": "off", "workload": "demo"}
-    )
+    variant = {"kind": "embedded", "name": "off", "program": "embedded", "args": args}
+    asked = Experiment.model_validate({"variants": [variant], "baseline": "off", "levels": [1], "workload": "demo"})
     writer, observer = RunWriter(tmp_path / "run"), Silent()
     lineup = Lineup(asked, writer, observer, asyncio.Event())
     try:
@@ -53,10 +53,10 @@ async def test_a_server_that_dies_between_two_trials_is_a_death_like_any_other(t
     finally:
         await lineup.close()
         writer.close()
-    run = read_run(tmp_path / "run")
-    assert [one.variant for one in run.starts] == ["off", "off"]
-    lost = [one.detail for one in run.journal if one.what == "server_lost"]
-    assert [detail.partition(";")[0] for detail in lost if detail is not None] == [
+    starts = [json.loads(line) for line in (tmp_path / "run" / "starts.jsonl").read_text().splitlines()]
+    assert [one["variant"] for one in starts] == ["off", "off"]
+    marks = [json.loads(line) for line in (tmp_path / "run" / "journal.jsonl").read_text().splitlines()]
+    assert [one["detail"].partition(";")[0] for one in marks if one["what"] == "server_lost"] == [
         "the server of off died before t-1",
         "the server of off died before t-2",
     ]

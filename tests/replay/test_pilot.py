@@ -3,7 +3,7 @@
 from typing import Any
 
 from loadgen.records.model import Segment, TrialRecord
-from loadgen.replay.pilot import pilot_levels, pilot_trial, turn_seconds
+from loadgen.replay.pilot import pilot_levels, pilot_trials, turn_seconds
 
 
 def trial(level: int, seconds: float, turns: int, **changes: Any) -> TrialRecord:
@@ -22,8 +22,27 @@ def test_the_pilot_visits_both_ends() -> None:
     """Levels between the smallest and the largest are interpolated."""
     assert pilot_levels([4, 1, 8, 2]) == [1, 8]
     assert pilot_levels([3]) == [3]
-    assert pilot_trial(8, "off", 1).turns_per_agent == 1
-    assert pilot_trial(1, "off", 0).turns_per_agent == 4
+    trials = pilot_trials([4, 1, 8, 2], (), "off")
+    assert [(one.trial, one.turns_per_agent) for one in trials] == [("pilot-off-c1", 4), ("pilot-off-c8", 1)]
+
+
+def test_the_pilot_visits_every_depth() -> None:
+    """A turn at 16k takes longer than one at 2k: both are measured, at both ends of the levels."""
+    trials = pilot_trials([1, 8, 2], (2048, 16384), "off")
+    assert [one.trial for one in trials] == [
+        "pilot-off-c1-d2048",
+        "pilot-off-c8-d2048",
+        "pilot-off-c1-d16384",
+        "pilot-off-c8-d16384",
+    ]
+    assert [one.depth for one in trials] == [2048, 2048, 16384, 16384]
+
+
+def test_turn_times_are_the_mean_over_the_depths() -> None:
+    """0.5 s and 1.5 s at 1 agent are 1 s; a depth without a whole pilot tells nothing."""
+    shallow, deep = trial(1, 2.0, 4, depth=2048), trial(1, 6.0, 4, depth=16384)
+    assert turn_seconds([shallow, deep], [1], (2048, 16384)) == {1: 1.0}
+    assert turn_seconds([shallow], [1], (2048, 16384)) is None
 
 
 def test_turn_times_are_linear_between_the_pilots() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from loadgen.cell_key import CellKey
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.schedule import floor_turns
 from loadgen.records.manifest import AddedLevels, Plan, PlannedTrial
@@ -232,7 +233,7 @@ def test_what_looks_closed_is_not_missing() -> None:
     made = plan(experiment(rounds=2))
     done = [record(one) for one in made.trials if one.round == 1]
     used = {one.trial for one in done}
-    left = remaining(made, done, used, {("mtp", 8), ("off", 8)})
+    left = remaining(made, done, used, {CellKey("mtp", 8), CellKey("off", 8)})
     assert [(one.variant, one.level, one.drift) for one in left] == [
         ("mtp", 8, False),
         ("off", 8, False),
@@ -257,3 +258,70 @@ def test_a_repeated_plan_repeats_what_looks_left() -> None:
     assert [(t.round, t.level) for t in again.trials if t.round == 2] == [(2, 8), (2, 8)]
     assert (again.rounds, again.looks, sum(t.drift for t in again.trials)) == (2, [], 1)
     assert [t.order for t in again.trials] == list(range(11))
+
+
+DEPTHS = (2048, 16384)
+
+
+def deep_plan(rounds: int | None = 2, **changes: Any) -> Plan:
+    """A plan at two fixed depths: sessions stay 4 turns near the first, 20 near the second."""
+    asked = experiment(levels=(1, 4), depths=DEPTHS, rounds=rounds, **changes)
+    return plan_run(asked, NAMES, {1: 1.0, 4: 1.0}, left_s=3600, open_s=1.0, windows={2048: 4, 16384: 20})
+
+
+def test_each_depth_has_trials_of_its_own() -> None:
+    """2 rounds of 2 variants, levels and depths, and the first of them once more at the end, at its depth."""
+    made = deep_plan()
+    assert len(made.trials) == 2 * 2 * 2 * 2 + 1
+    assert len({one.trial for one in made.trials}) == len(made.trials)
+    assert {one.cell for one in made.trials} == {
+        CellKey(variant, level, depth) for variant in NAMES for level in (1, 4) for depth in DEPTHS
+    }
+    first, last = made.trials[0], made.trials[-1]
+    assert (last.drift, last.depth, last.trial) == (True, first.depth, f"drift-off-c{first.level}-d{first.depth}")
+    assert len({one.block for one in made.trials}) == 5
+
+
+def test_a_segment_is_no_longer_than_sessions_stay_near_its_depth() -> None:
+    """With an hour for two rounds one agent would have 64 turns: it has 4 and 20, and both are called short."""
+    made = deep_plan()
+    turns = {(one.level, one.depth): (one.turns_per_agent, one.short) for one in made.trials}
+    assert turns == {
+        (1, 2048): (4, True), (1, 16384): (20, True), (4, 2048): (4, True), (4, 16384): (20, False),
+    }  # fmt: skip
+
+
+def test_depths_take_their_share_of_the_time() -> None:
+    """Two depths are twice the trials of one: the same time holds shorter ones or fewer rounds."""
+    asked = {depths: experiment(levels=(4,), depths=depths, add_levels=False) for depths in ((16384,), DEPTHS)}
+    one, two = (
+        plan_run(each, NAMES, {4: 1.0}, left_s=300, open_s=1.0, windows=dict.fromkeys(depths, 100))
+        for depths, each in asked.items()
+    )
+    assert two.estimated_s <= 300
+    assert one.estimated_s <= 300
+    measured = [sum(t.turns_per_agent for t in made.trials if t.depth == 16384) for made in (one, two)]
+    assert measured[1] < 0.7 * measured[0]
+
+
+def test_a_resumed_run_knows_its_trials_by_their_depth() -> None:
+    """Done at one depth is not done at the other; more rounds keep lengths, and a look closes one depth alone."""
+    made = deep_plan()
+    done = [record(one, depth=one.depth) for one in made.trials if one.depth == 2048 and not one.drift]
+    used = {one.trial for one in done}
+    left = remaining(made, done, used)
+    assert {one.depth for one in left if not one.drift} == {16384}
+    assert len(left) == 9
+    only = remaining(made, [], (), {CellKey("mtp", 4, 2048), CellKey("off", 4, 2048)})
+    assert {one.cell for one in only if not one.drift} == {CellKey("mtp", 4, 2048), CellKey("off", 4, 2048)}
+    longer = extended(made, experiment(levels=(1, 4), depths=DEPTHS, rounds=2), 3)
+    whole = [one for one in made.trials if not one.drift]
+    assert longer.trials[: len(whole)] == whole
+    assert len(longer.trials) == 3 * 8 + 1
+
+
+def test_without_a_pilot_one_short_round_visits_every_depth() -> None:
+    """The shortest trials, but none longer than sessions stay."""
+    asked = experiment(levels=(1,), depths=DEPTHS)
+    made = plan_run(asked, NAMES, None, left_s=900, open_s=1.0, windows={2048: 4, 16384: 20})
+    assert {(one.depth, one.turns_per_agent) for one in made.trials} == {(2048, 4), (16384, 8)}

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from loadgen.analysis.measured.trial import trials_of
+from loadgen.analysis.summary import summarise
+from loadgen.cell_key import CellKey
+from loadgen.errors import WorkloadError
 from loadgen.experiment.model import Experiment
 from loadgen.experiment.stop_policy import Decision
 from loadgen.gguf.tiny import write_tiny_model
@@ -273,7 +276,53 @@ async def test_a_run_ends_when_everything_is_known(tmp_path: Path, url: str) -> 
     assert (back.plan.rounds, back.plan.looks) == (3, [1])
     assert sorted((one.round, one.variant) for one in back.trials) == [(0, "off"), (1, "again"), (1, "off")]
     assert [entry.what for entry in back.journal] == ["started", "interrupted", "resumed", "looked", "complete"]
-    assert closed_cells(back.journal) == {("again", 1): 1}
+    assert closed_cells(back.journal) == {CellKey("again", 1): 1}
     idle = Watcher()
     again = await compared(url, RunWriter.resume(folder), idle, asyncio.Event(), earlier=back)
     assert (again.what, idle.left, idle.trials) == ("complete", 0, [])
+
+
+GROWING = LONG_PROMPTS.replace("turns: 2", "turns: 12").replace(
+    "first_user: {tokens: 300}", "first_user: {tokens: 100}"
+)
+"""Sessions that grow from about 140 to 500 tokens."""
+
+
+async def test_segments_stay_near_the_depth_that_was_asked_for(tmp_path: Path, url: str) -> None:
+    """Pilots and trials at each depth; every measured prompt lies within a fifth of it, as the server counts it."""
+    workload = tmp_path / "growing.yaml"
+    workload.write_text(GROWING)
+    asked = experiment(url, str(workload)).model_copy(
+        update={"levels": (2,), "depths": (200, 400), "check_output": "off", "rounds": 2, "drift_check": False}
+    )
+    writer = RunWriter(tmp_path / "run")
+    try:
+        ending = await Sweep(asked, writer, Watcher(), asyncio.Event()).run()
+    finally:
+        writer.close()
+    assert ending == Ending("complete", None)
+    back = read_run(tmp_path / "run")
+    assert sorted(one.trial for one in back.trials) == [
+        "pilot-server-c2-d200",
+        "pilot-server-c2-d400",
+        *(f"r{number}-server-c2-d{depth}" for number in (1, 2) for depth in (200, 400)),
+    ]
+    for trial in trials_of(back):
+        depth = trial.record.depth
+        assert depth is not None
+        assert all(0.8 * depth <= (one.depth or 0) <= 1.2 * depth for one in trial.answers)
+        assert len(trial.answers) == 2 * trial.record.turns_per_agent
+    cells = summarise(back)["cells"]
+    assert [cell["depth_asked"] for cell in cells] == [200, 400]
+    assert [cell["trials"] for cell in cells] == [2, 2]
+
+
+async def test_a_depth_that_the_workload_never_has_ends_the_run_before_it_begins(tmp_path: Path, url: str) -> None:
+    """With the depths there are, before any trial."""
+    asked = experiment(url, "demo").model_copy(update={"depths": (100_000,)})
+    writer = RunWriter(tmp_path / "run")
+    try:
+        with pytest.raises(WorkloadError, match=r"Workload demo has no prompt within 20% of 100,000 tokens"):
+            await Sweep(asked, writer, Watcher(), asyncio.Event()).run()
+    finally:
+        writer.close()

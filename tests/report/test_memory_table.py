@@ -98,6 +98,15 @@ def test_a_predicted_ledger_is_called_so() -> None:
     assert "; +10.00 MiB beyond the prediction; " in lines({**seen, "unexplained_bytes": mib_to_bytes(10)})[1]
 
 
+def test_the_multiplied_state_counts_the_slots_where_they_differ() -> None:
+    """0.82 MiB a row × 8 slots × 4 rows, against 4 slots of the baseline."""
+    off = entry("off", component("recurrent_state", 3.28, rows=1), slots=4)
+    mtp = entry("mtp", component("recurrent_state", 26.24, rows=4), slots=8)
+    assert lines(off, mtp)[-1] == (
+        "recurrent state: 0.82 MiB × 8 slots × 4 rows a slot (1 + 3 draft tokens) = 26.24 MiB; the log says 26.24 MiB"
+    )
+
+
 def test_predictions_are_not_compared_with_logs() -> None:
     """Two predictions are, and nothing in their difference is said to come from a log."""
     off = entry("off", component("recurrent_state", 3.28, rows=1))

@@ -25,6 +25,7 @@ PLAIN: dict[str, Any] = {
     "variant": "mtp", "variant_b": "mtp", "concurrency": 4, "metric": "tasks_per_hour", "n_a": 5, "n_b": 6,
     "ratio": {"value": 1.2, "low": 1.1, "high": 1.3, "n": 5}, "sim_low": 1.05, "sim_high": 1.35, "same_low": 1.12,
     "same_high": 1.28, "p_value": 0.001, "p_adjusted": 0.002, "call": "faster", "min_effect": 0.05,
+    "depth_asked": None, "not_comparable": [],
 }  # fmt: skip
 
 
@@ -72,6 +73,14 @@ def test_a_cell_is_one_sentence_whose_interval_agrees_with_its_call(changes: dic
         says_lines({"comparisons": [{**PLAIN, **changes}, other, other, other][: 4 if "p_value" in changes else 3]})[0]
         == text
     )
+
+
+def test_what_is_not_comparable_is_said_with_its_depth() -> None:
+    """No ratio is read from it."""
+    why = [{"reason": "depth", "text": "mean depth 3,100 against 3,900 tokens"}]
+    refused = {**PLAIN, "call": None, "p_value": None, "depth_asked": 16384, "not_comparable": why}
+    (text,) = says_lines({"comparisons": [refused]})
+    assert text == "mtp at 4 agents, 16,384 tokens deep: not comparable: mean depth 3,100 against 3,900 tokens."
 
 
 def test_differences_name_both_values_and_variants_share_a_line() -> None:

@@ -23,7 +23,8 @@ def entry(variant: str, level: int, **known: Any) -> dict[str, Any]:
         "overhead": NOTHING, "drafting_and_verifying": NOTHING, "overhead_variant": None, "drafting_at_least": None,
     }  # fmt: skip
     acceptance = {
-        "drafted": 100, "rate": about(0.8), "by_position": [], "differences": {"turn_kind": None, "depth": None},
+        "drafted": 100, "rate": about(0.8), "by_position": [], "by_turn_kind": [],
+        "differences": {"turn_kind": None, "depth": None},
     }  # fmt: skip
     return {
         "variant": variant, "concurrency": level, "diagnostic": "overhead" if variant == "mtp-overhead" else None,
@@ -32,7 +33,7 @@ def entry(variant: str, level: int, **known: Any) -> dict[str, Any]:
         "realised": {"output_tokens_per_s": about(1.9), "tasks_per_hour": about(1.9), "tpot": NOTHING},
         "wasted_drafts_per_hour": about(43_200.0) if drafts else NOTHING,
         "acceptance": acceptance if drafts else None, "acceptance_by_slots": None, "stalls": None,
-        "redone_prefill": None, **known,
+        "redone_prefill": None, "cache": None, **known,
     }  # fmt: skip
 
 

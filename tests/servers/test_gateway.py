@@ -10,7 +10,7 @@ from loadgen.client.control import Health
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import RefusedError, VariantError
-from loadgen.experiment.model import ModelVariant
+from loadgen.experiment.variant import ModelVariant
 from loadgen.servers.gateway import swap_model
 from loadgen.servers.lease import Lease
 from loadgen.servers.preflight import read_facts

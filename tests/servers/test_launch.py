@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from loadgen.errors import LaunchError
-from loadgen.experiment.model import LaunchVariant
+from loadgen.experiment.variant import LaunchVariant
 from loadgen.servers.launch import LaunchedServer, check_launchable, launch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ NEVER_READY = ("-c", "import signal; print('here I am', flush=True); signal.paus
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from loadgen.experiment.model import LaunchVariant
+from loadgen.experiment.variant import LaunchVariant
 from loadgen.servers.launch import launch
 
 async def readiness(url):

@@ -16,7 +16,8 @@ from loadgen.client.chat import ChatClient
 from loadgen.client.control import Control
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
-from loadgen.experiment.model import Deadlines, LaunchVariant, UrlVariant
+from loadgen.experiment.model import Deadlines
+from loadgen.experiment.variant import LaunchVariant, UrlVariant
 from loadgen.records.model import Phase, RequestRecord, TokenEvent
 from loadgen.records.output_check import OutputCheck
 from loadgen.servers.code_words import MOST_SESSIONS, CodedSession, coded_sessions

@@ -10,7 +10,7 @@ from loadgen.client.control import Health
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import RefusedError, UnreachableError, VariantError
-from loadgen.experiment.model import RouterVariant
+from loadgen.experiment.variant import RouterVariant
 from loadgen.servers.lease import Lease
 from loadgen.servers.preflight import read_facts
 from loadgen.servers.router import RouterControl, load_preset

@@ -11,7 +11,7 @@ from loadgen.client.control import Control
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import LaunchError, UnreachableError
-from loadgen.experiment.model import SwitchVariant
+from loadgen.experiment.variant import SwitchVariant
 from loadgen.servers.lease import Lease
 from loadgen.servers.switch import check_switchable, run_switch
 from tests.servers.standins.llama import FakeLlama

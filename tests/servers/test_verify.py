@@ -11,7 +11,7 @@ from loadgen.client.control import Control
 from loadgen.client.endpoint import Endpoint
 from loadgen.client.transport import HttpTransport
 from loadgen.errors import VariantError
-from loadgen.experiment.model import LaunchVariant, RequestVariant, UrlVariant, Variant
+from loadgen.experiment.variant import LaunchVariant, RequestVariant, UrlVariant, Variant
 from loadgen.records.model import ServerFacts
 from loadgen.servers.preflight import probe_drafts, read_facts
 from loadgen.servers.verify import verify

@@ -69,6 +69,9 @@ def _ratio(summary: Mapping[str, Any], metric: Metric, variant: str, level: int 
     described = [one for one in summary["latency_comparisons"] if one["metric"] == metric.key]
     baseline = summary["run"]["baseline"]
     entry = _one(compared, variant, level) or _one(described, variant, level)
+    refused = "; ".join(one["text"] for one in (entry or {}).get("not_comparable", ()))
+    if refused:
+        return Figure(None, reason=f"{variant} and {baseline} are not comparable at {level}: {refused}")
     found = None if entry is None else entry.get("speedup") or entry.get("ratio")
     if found is None or found["value"] is None:
         return Figure(None, reason=f"no round has a valid trial of {variant} and of {baseline} at {level}")

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from statistics import fmean, stdev
 from typing import Any
 
+from loadgen.analysis.at_depth import ASKED, depths_in, summary_at
 from loadgen.analysis.criteria.figure import Figure, figure, void
 from loadgen.analysis.criteria.threshold import METRICS, Op, Source, Threshold, Unit
 from loadgen.analysis.estimators.intervals import CONFIDENCE, MIN_ROUNDS, exp_capped, t_quantile
+from loadgen.cell_key import CellKey
 
 AT_LEAST = 0.97
 """3 % is about what two builds of one source differ by on a quiet machine (code layout, clocks): less is no regression
@@ -43,7 +45,7 @@ class Criterion:
     `low` and `high` are the ends that decide. Of non-inferiority, `low` is the one-sided 95 % bound of this level and
     `high` that of all levels together. `seen`: the value is a maximum that was seen and needs no interval. `reason`
     says why nothing can be told, where it isn't the interval; `more_rounds` would settle what is unknown, null where
-    that is not known or more than 999.
+    that is not known or more than 999. `depth_asked` is the fixed depth, in a run that has them.
     """
 
     criterion: str
@@ -62,6 +64,11 @@ class Criterion:
     result: Result
     reason: str | None
     more_rounds: int | None
+    depth_asked: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The form of the summary; the depth only in a run with fixed depths."""
+        return {name: value for name, value in asdict(self).items() if name != ASKED or value is not None}
 
 
 def gate(
@@ -93,11 +100,17 @@ def gate(
         places: Sequence[int | None] = [threshold.agents] if threshold.agents is not None else wanted
         if threshold.metric.source is Source.MEMORY:
             places = [None]
-        criteria += [_judged(summary, threshold, variant, level) for variant in variants for level in places]
+        depths = [None] if threshold.metric.source is Source.MEMORY else depths_in(summary)
+        criteria += [
+            replace(_judged(summary_at(summary, depth), threshold, variant, level), depth_asked=depth)
+            for depth in depths
+            for variant in variants
+            for level in places
+        ]
     return {
         "result": _overall([one.result for one in criteria]).value,
         "at_least": at_least,
-        "criteria": [asdict(one) for one in criteria],
+        "criteria": [one.as_json() for one in criteria],
     }
 
 
@@ -120,22 +133,21 @@ def non_inferiority(
     Holm's method decides alike).
     """
     compared = {
-        (one["variant"], one["concurrency"]): list(one["rounds"])
+        CellKey(one["variant"], one["concurrency"], one.get(ASKED)): list(one["rounds"])
         for one in summary["comparisons"]
-        if one["metric"] == "tasks_per_hour"
+        if one["metric"] == "tasks_per_hour" and not one.get("not_comparable")
     }
     without = void(summary, against=True)
-    places = [(variant, level) for variant in variants for level in levels]
-    family = sum(len(compared.get(place, ())) >= MIN_ROUNDS and place[0] not in without for place in places)
+    depths = depths_in(summary)
+    places = [CellKey(variant, level, depth) for depth in depths for variant in variants for level in levels]
+    family = sum(len(compared.get(place, ())) >= MIN_ROUNDS and place.variant not in without for place in places)
     return [
-        _held(place, [] if place[0] in without else compared.get(place, []), at_least, family, summary)
+        _held(place, [] if place.variant in without else compared.get(place, []), at_least, family, summary)
         for place in places
     ]
 
 
-def _held(
-    place: tuple[str, int], logs: Sequence[float], at_least: float, family: int, summary: Mapping[str, Any]
-) -> Criterion:
+def _held(place: CellKey, logs: Sequence[float], at_least: float, family: int, summary: Mapping[str, Any]) -> Criterion:
     bound, reason = math.log(at_least), None
     low = high = None
     result, more = Result.UNKNOWN, None
@@ -149,14 +161,14 @@ def _held(
         else:
             more = _more_pairs(logs, bound, family)
     else:
-        plain = figure(summary, METRICS["speedup"], *place)
+        plain = figure(summary_at(summary, place.depth), METRICS["speedup"], place.variant, place.level)
         reason = plain.reason or f"it takes {MIN_ROUNDS} rounds with a valid trial on both sides; there are {len(logs)}"
         more = MIN_ROUNDS - len(logs) if logs else None
     return Criterion(
-        criterion=f"speedup>={at_least:g}", kind=Kind.NON_INFERIORITY, variant=place[0], concurrency=place[1],
+        criterion=f"speedup>={at_least:g}", kind=Kind.NON_INFERIORITY, variant=place.variant, concurrency=place.level,
         metric="speedup", op=Op.AT_LEAST, limit=at_least, unit=Unit.RATIO,
         value=exp_capped(fmean(logs)) if logs else None, low=low, high=high, n=len(logs), seen=False, result=result,
-        reason=reason, more_rounds=more,
+        reason=reason, more_rounds=more, depth_asked=place.depth,
     )  # fmt: skip
 
 

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 from typing import Any
 
-from loadgen.analysis.criteria.figure import void
+from loadgen.analysis.at_depth import asked
+from loadgen.analysis.comparability import mean_depth, unequal_depths
 from loadgen.analysis.criteria.run_differences import as_json, run_differences
+from loadgen.analysis.criteria.run_side import Side
+from loadgen.analysis.estimators.comparison import Named, Refusal
 from loadgen.analysis.estimators.intervals import CONFIDENCE, Estimate, exp_capped, holm
 from loadgen.analysis.estimators.welch import Welch, welch
-from loadgen.analysis.measured.trial import Trial, trials_of
-from loadgen.analysis.summary import summarise
+from loadgen.cell_key import CellKey
 from loadgen.records.run import Run
 
 SCHEMA = "loadgen-compare/1"
@@ -21,9 +23,6 @@ _ALPHA = 1 - CONFIDENCE
 _SAME_CONFIDENCE = 1 - 2 * _ALPHA
 """Two one-sided tests at 5 % each (Schuirmann 1987) are the 90 % interval."""
 _DESCRIBED = ("median_ttft_s", "median_tpot_s", "output_tokens_per_s")
-
-Key = tuple[str, int]
-"""A variant of the first run and a level."""
 
 
 class RunCall(StrEnum):
@@ -42,7 +41,7 @@ class CellComparison:
     `ratio` is exp of the difference of the means of ln X over the rounds, with its 95 % Welch interval (n: the rounds
     of the run that has fewer). `sim_low` and `sim_high` hold for all cells at once (Bonferroni); `same_low` and
     `same_high` are the 90 % interval that `same` rests on. The calls are adjusted by Holm over all cells that have an
-    interval.
+    interval. Where `not_comparable` says why, nothing is called.
     """
 
     variant: str
@@ -58,8 +57,10 @@ class CellComparison:
     same_high: float | None
     p_value: float | None
     p_adjusted: float | None
-    call: RunCall
+    call: RunCall | None
     min_effect: float
+    depth_asked: int | None = None
+    not_comparable: tuple[dict[str, str], ...] = ()
 
 
 def compare_runs(
@@ -82,11 +83,11 @@ def compare_runs(
         min_effect: the smallest difference worth acting on, as a share.
         allowed: fields of differences that may be.
     """
-    ours, theirs = _Side(first), _Side(second)
-    matched = {key: (names[key[0]], key[1]) for key in ours.cells if key[0] in names}
+    ours, theirs = Side(first), Side(second)
+    matched = {key: CellKey(names[key.variant], key.level, key.depth) for key in ours.cells if key.variant in names}
     matched = {key: other for key, other in matched.items() if other in theirs.cells}
     lost = ours.void | {name for name, other in names.items() if other in theirs.void}
-    standing = {key: other for key, other in matched.items() if key[0] not in lost}
+    standing = {key: other for key, other in matched.items() if key.variant not in lost}
     logs = {key: (ours.logs(key), theirs.logs(other)) for key, other in standing.items()}
     return {
         "schema": SCHEMA,
@@ -95,7 +96,9 @@ def compare_runs(
         "names": dict(names),
         "paired": False,
         "min_effect": min_effect,
-        "comparisons": [asdict(one) for one in compare_cells(logs, names, min_effect)],
+        "comparisons": [
+            asdict(one) for one in compare_cells(logs, names, min_effect, refused=_refused(standing, ours, theirs))
+        ],
         "described": _described(standing, ours, theirs),
         "speedups": _speedups(standing, ours, theirs, names),
         "not_compared": _not_compared(ours, theirs, matched, lost),
@@ -104,21 +107,39 @@ def compare_runs(
 
 
 def compare_cells(
-    logs: Mapping[Key, tuple[Sequence[float], Sequence[float]]], names: Mapping[str, str], min_effect: float
+    logs: Mapping[Named, tuple[Sequence[float], Sequence[float]]],
+    names: Mapping[str, str],
+    min_effect: float,
+    *,
+    refused: Mapping[Named, Refusal] | None = None,
 ) -> list[CellComparison]:
-    """The comparisons of all cells: `logs` holds ln X of the rounds of both runs."""
-    found = {key: welch(*pair) for key, pair in logs.items()}
+    """The comparisons of all cells: `logs` holds ln X of the rounds of both runs; `refused` ones aren't called."""
+    why = refused or {}
+    found = {key: None if key in why else welch(*pair) for key, pair in logs.items()}
     tested = {key: one for key, one in found.items() if one is not None}
     adjusted = dict(zip(tested, holm([one.p_value for one in tested.values()]), strict=True))
     alpha = _ALPHA / max(len(tested), 1)
-    return [
-        _compared(key, names[key[0]], logs[key], found[key], adjusted.get(key), alpha=alpha, min_effect=min_effect)
-        for key in logs
-    ]
+    out = []
+    for key in logs:
+        cell = key if isinstance(key, CellKey) else CellKey(*key)
+        one = _compared(
+            cell, names[cell.variant], logs[key], found[key], adjusted.get(key), alpha=alpha, min_effect=min_effect
+        )
+        out.append(replace(one, call=None, not_comparable=(why[key].as_json(),)) if key in why else one)
+    return out
+
+
+def _refused(standing: Mapping[CellKey, CellKey], ours: Side, theirs: Side) -> dict[CellKey, Refusal]:
+    """The cells whose turns differ in mean depth: over all valid trials, for the rounds of two runs are no pairs."""
+    found = {
+        key: unequal_depths(mean_depth(ours.trials[key]), mean_depth(theirs.trials[other]))
+        for key, other in standing.items()
+    }
+    return {key: refusal for key, refusal in found.items() if refusal is not None}
 
 
 def _compared(
-    key: Key,
+    key: CellKey,
     other: str,
     logs: tuple[Sequence[float], Sequence[float]],
     found: Welch | None,
@@ -130,9 +151,10 @@ def _compared(
     sim = _exp(found.interval(1 - alpha)) if found is not None else (None, None)
     same = _exp(found.interval(_SAME_CONFIDENCE)) if found is not None else (None, None)
     return CellComparison(
-        variant=key[0],
+        variant=key.variant,
         variant_b=other,
-        concurrency=key[1],
+        concurrency=key.level,
+        depth_asked=key.depth,
         metric="tasks_per_hour",
         ratio=ratio(*logs).as_json(),
         n_a=len(logs[0]),
@@ -176,69 +198,14 @@ def _exp(ends: tuple[float, float]) -> tuple[float, float]:
     return exp_capped(ends[0]), exp_capped(ends[1])
 
 
-class _Side:
-    """One of the runs: its summary, and its valid trials by cell."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.summary = summarise(run)
-        self.cells = {(cell["variant"], cell["concurrency"]): cell for cell in self.summary["cells"]}
-        self.void = void(self.summary, against=False)
-        trials = {trial.record.trial: trial for trial in trials_of(run)}
-        self.trials: dict[Key, list[Trial]] = {
-            key: [trials[one["trial"]] for one in cell["by_trial"] if one["valid"]] for key, cell in self.cells.items()
-        }
-
-    def logs(self, key: Key, quantity: str = "tasks_per_hour") -> list[float]:
-        """Logarithms of a quantity of the valid trials of a cell, where it is above 0."""
-        values = [getattr(trial, quantity) for trial in self.trials[key]]
-        return [math.log(value) for value in values if value is not None and value > 0]
-
-    def gains(self, key: Key) -> list[float]:
-        """dᵣ of a cell against the baseline of its own run."""
-        return next(
-            (
-                list(one["rounds"])
-                for one in self.summary["comparisons"]
-                if (one["variant"], one["concurrency"], one["metric"]) == (*key, "tasks_per_hour") and not one["void"]
-            ),
-            [],
-        )
-
-    def entry(self) -> dict[str, Any]:
-        """What names the run, and how far it got."""
-        run, setup = self.summary["run"], self.summary["setup"]
-        return {
-            "id": run["id"],
-            "started_at": setup["started_at"],
-            "complete": run["complete"],
-            "ended": setup["ended"],
-            "workload": run["workload"],
-            "baseline": run["baseline"],
-            "seed": self.run.manifest.experiment.get("seed"),
-            "tool_version": run["tool_version"],
-            "rerun_of": run["rerun_of"],
-            "random_weights": setup["random_weights"],
-            "cells": [
-                {
-                    "variant": cell["variant"],
-                    "concurrency": cell["concurrency"],
-                    "trials": cell["trials"],
-                    "valid_trials": cell["valid_trials"],
-                    "tasks_per_hour": cell["tasks_per_hour"],
-                }
-                for cell in self.summary["cells"]
-            ],
-        }
-
-
-def _described(standing: Mapping[Key, Key], ours: _Side, theirs: _Side) -> list[dict[str, Any]]:
+def _described(standing: Mapping[CellKey, CellKey], ours: Side, theirs: Side) -> list[dict[str, Any]]:
     """Ratios of other quantities, unpaired: described, never called."""
     return [
         {
-            "variant": key[0],
-            "variant_b": other[0],
-            "concurrency": key[1],
+            "variant": key.variant,
+            "variant_b": other.variant,
+            "concurrency": key.level,
+            **asked(key.depth),
             "metric": metric,
             "ratio": ratio(ours.logs(key, metric), theirs.logs(other, metric)).as_json(),
         }
@@ -248,7 +215,7 @@ def _described(standing: Mapping[Key, Key], ours: _Side, theirs: _Side) -> list[
 
 
 def _speedups(
-    standing: Mapping[Key, Key], ours: _Side, theirs: _Side, names: Mapping[str, str]
+    standing: Mapping[CellKey, CellKey], ours: Side, theirs: Side, names: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """How the speed-up over each run's own baseline differs: what changed between the sittings for both falls out.
 
@@ -260,27 +227,32 @@ def _speedups(
         return []
     return [
         {
-            "variant": key[0],
-            "variant_b": other[0],
-            "concurrency": key[1],
+            "variant": key.variant,
+            "variant_b": other.variant,
+            "concurrency": key.level,
+            **asked(key.depth),
             "ratio": ratio(ours.gains(key), theirs.gains(other)).as_json(),
         }
         for key, other in standing.items()
-        if key[0] != baseline
+        if key.variant != baseline
     ]
 
 
-def _not_compared(ours: _Side, theirs: _Side, matched: Mapping[Key, Key], lost: set[str]) -> list[dict[str, Any]]:
+def _not_compared(ours: Side, theirs: Side, matched: Mapping[CellKey, CellKey], lost: set[str]) -> list[dict[str, Any]]:
     """Cells without a counterpart, or with wrong answers: `{"run", "variant", "concurrency", "reason"}` each."""
     found = [("a", key, "the other run has no such cell") for key in ours.cells if key not in matched]
     taken = set(matched.values())
     found += [("b", key, "the other run has no such cell") for key in theirs.cells if key not in taken]
     found += [
-        ("a" if key[0] in ours.void else "b", key if key[0] in ours.void else other, "its output check failed")
+        (
+            "a" if key.variant in ours.void else "b",
+            key if key.variant in ours.void else other,
+            "its output check failed",
+        )
         for key, other in matched.items()
-        if key[0] in lost
+        if key.variant in lost
     ]
     return [
-        {"run": run, "variant": variant, "concurrency": level, "reason": reason}
-        for run, (variant, level), reason in found
+        {"run": run, "variant": key.variant, "concurrency": key.level, **asked(key.depth), "reason": reason}
+        for run, key, reason in found
     ]

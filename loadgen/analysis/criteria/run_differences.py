@@ -11,14 +11,16 @@ from loadgen.records.differences import differences
 from loadgen.records.model import ServerFacts
 from loadgen.records.run import Run
 
-VOIDS = ("workload", "max_tokens", "body", *SERVER_VOIDS)
+VOIDS = ("workload", "output_length", "max_tokens", "body", "thinking", *SERVER_VOIDS)
 """A difference in one of these makes it a comparison of two different things: other work, or another model."""
 
-_EXPERIMENT = ("max_tokens", "body", "seed", "coresident", "restart_per_level", "max_request_rate")
+_EXPERIMENT = ("max_tokens", "body", "seed", "depths", "coresident", "restart_per_level", "max_request_rate")
 _HOST = ("cpu", "cores", "cpus_allowed", "cpu_quota", "cpu_governors", "memory_bytes", "kernel", "container", "gpus")
 _GPU = ("name", "driver", "memory_bytes", "power_limit_w", "mig")
 """Of a GPU, as far as the run knows it: what doesn't change by itself."""
 _COMMAND = ("program", "url", "preset", "model", "env", "cpus", "command", "body")
+_SERVERS = "server"
+"""How a run asked for reasoning that knew no other way: not at all."""
 _SHOWN = 12
 """Characters of a digest: enough to tell two apart."""
 
@@ -55,7 +57,9 @@ def _of_runs(first: Run, second: Run) -> list[dict[str, Any]]:
     ours, theirs = first.manifest, second.manifest
     pairs = {
         "workload": _workloads(first, second),
+        "output_length": _output_lengths(first, second),
         **{name: (ours.experiment.get(name), theirs.experiment.get(name)) for name in _EXPERIMENT},
+        "thinking": (ours.experiment.get("thinking", _SERVERS), theirs.experiment.get("thinking", _SERVERS)),
         "trial_length": _trial_lengths(first, second),
         "loadgen": (ours.tool_version, theirs.tool_version),
     }
@@ -81,6 +85,12 @@ def _workloads(first: Run, second: Run) -> tuple[Any, Any]:
         for one in facts
     ]
     return (None, None) if shapes[0] == shapes[1] else (shapes[0], shapes[1])
+
+
+def _output_lengths(first: Run, second: Run) -> tuple[Any, Any]:
+    """How answers end: the digest of a workload, which covers its sessions, doesn't tell."""
+    ours, theirs = ("exact" if run.manifest.workload.exact_length else "natural" for run in (first, second))
+    return (None, None) if ours == theirs else (ours, theirs)
 
 
 def _trial_lengths(first: Run, second: Run) -> tuple[Any, Any]:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, TypeVar
 
 from loadgen.analysis.estimators.intervals import (
     ALPHA,
@@ -20,9 +20,10 @@ from loadgen.analysis.estimators.intervals import (
     t_p_value,
     t_quantile,
 )
+from loadgen.cell_key import CellKey
 
-Key = tuple[str, int]
-"""A variant and a level: what one comparison is about."""
+Named = TypeVar("Named", CellKey, tuple[str, int])
+"""What one comparison is about: a cell that is compared with the baseline's; (variant, level) names one as well."""
 
 
 class Call(StrEnum):
@@ -32,6 +33,18 @@ class Call(StrEnum):
     COSTS = "costs"
     SAME = "same"
     UNRESOLVED = "unresolved"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing is called of two cells although they have pairs of trials: `reason` in a word, `text` as a clause."""
+
+    reason: str
+    text: str
+
+    def as_json(self) -> dict[str, str]:
+        """The form of `summary.json`."""
+        return {"reason": self.reason, "text": self.text}
 
 
 @dataclass(frozen=True)
@@ -58,12 +71,14 @@ class Strictness:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One variant against the baseline at one level.
+    """One variant against the baseline at one level (and, in a run with fixed depths, one depth).
 
     `rounds` are the paired log ratios dᵣ in the order of the rounds `of_rounds`. `sim_low` and `sim_high` hold for all
     comparisons of the family at once; `same_low` and `same_high` are the interval that `same` rests on, 90 % unless
     looks took their share of the error. `more_rounds` would settle an unresolved one; null where that is more than 999.
     `closed_after`: the round after which a look found it known, and it was measured no further; null where none did.
+    Where `refusals` say that the two can't be compared, nothing is tested, and `call` is null; `speedup` and `rounds`
+    are what they would be.
     """
 
     variant: str
@@ -78,11 +93,18 @@ class Comparison:
     same_high: float | None
     p_value: float | None
     p_adjusted: float | None
-    call: Call
+    call: Call | None
     more_rounds: int | None
     min_effect: float
     strictness: Strictness = Strictness(ALPHA, 1)
     closed_after: int | None = None
+    depth: int | None = None
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def key(self) -> CellKey:
+        """The cell that is compared."""
+        return CellKey(self.variant, self.level, self.depth)
 
     def as_json(self) -> dict[str, Any]:
         """The form of `summary.json`."""
@@ -90,6 +112,7 @@ class Comparison:
             "variant": self.variant,
             "baseline": self.baseline,
             "concurrency": self.level,
+            "depth_asked": self.depth,
             "metric": "tasks_per_hour",
             "speedup": self.speedup.as_json(),
             "sim_low": self.sim_low,
@@ -100,7 +123,8 @@ class Comparison:
             "of_rounds": list(self.of_rounds),
             "p_value": self.p_value,
             "p_adjusted": self.p_adjusted,
-            "call": self.call.value,
+            "call": None if self.call is None else self.call.value,
+            "not_comparable": [one.as_json() for one in self.refusals],
             "more_rounds": self.more_rounds,
             "min_effect": self.min_effect,
             "alpha": self.strictness.alpha,
@@ -119,14 +143,15 @@ def log_ratios(variant: Mapping[int, float | None], baseline: Mapping[int, float
 
 
 def compare(
-    pairs: Mapping[Key, Mapping[int, float]],
+    pairs: Mapping[Named, Mapping[int, float]],
     *,
     baseline: str,
     min_effect: float,
     alpha: float = ALPHA,
-    at_looks: Mapping[Key, Strictness] | None = None,
+    at_looks: Mapping[Named, Strictness] | None = None,
+    refused: Mapping[Named, Sequence[Refusal]] | None = None,
 ) -> list[Comparison]:
-    """All comparisons of a run: `pairs[variant, level]` holds dᵣ by round.
+    """All comparisons of a run: `pairs` holds dᵣ by round of each.
 
     One family: the calls `pays` and `costs` are adjusted by Holm over every comparison that has an interval, the
     simultaneous intervals by Bonferroni over the same.
@@ -139,15 +164,17 @@ def compare(
         at_looks: how strictly those are called that a look closed: by Bonferroni over the family that was planned.
             One that was called there leaves the Holm family of the others, since it was rejected under a stricter
             level; one that wasn't stays in it as a test that failed, for what chance closed must not ease the rest.
+        refused: why some of them can't be called: they are no part of the family.
     """
-    looks = {key: strict for key, strict in (at_looks or {}).items() if key in pairs}
+    refusals = refused or {}
+    looks = {key: strict for key, strict in (at_looks or {}).items() if key in pairs and key not in refusals}
     values = {key: [logs[number] for number in sorted(logs)] for key, logs in pairs.items()}
-    plain = {key: p for key in pairs if (p := t_p_value(values[key])) is not None}
+    plain = {key: p for key in pairs if key not in refusals and (p := t_p_value(values[key])) is not None}
     adjusted = _adjusted(plain, looks)
     rest = Strictness(alpha, len(set(plain) | set(looks)))
-    return [
-        _comparison(
-            key,
+    found = {
+        key: _comparison(
+            key if isinstance(key, CellKey) else CellKey(*key),
             baseline=baseline,
             rounds=tuple(sorted(pairs[key])),
             logs=values[key],
@@ -156,14 +183,22 @@ def compare(
             min_effect=min_effect,
         )
         for key in pairs
-    ]
+    }
+    return [_refused(one, refusals[key]) if key in refusals else one for key, one in found.items()]
 
 
-def _adjusted(plain: Mapping[Key, float], looks: Mapping[Key, Strictness]) -> dict[Key, float]:
+def _refused(c: Comparison, why: Sequence[Refusal]) -> Comparison:
+    """What is left of a comparison that can't be called."""
+    return replace(
+        c, sim_low=None, sim_high=None, same_low=None, same_high=None, call=None, more_rounds=None, refusals=tuple(why)
+    )
+
+
+def _adjusted(plain: Mapping[Named, float], looks: Mapping[Named, Strictness]) -> dict[Named, float]:
     """Adjusted p values: by Bonferroni for those that looks closed, by Holm for the others."""
     at_look = {key: min(1.0, strict.family * plain[key]) for key, strict in looks.items() if key in plain}
-    uncalled = sum(at_look.get(key, 1.0) > strict.alpha for key, strict in looks.items())
-    others = [key for key in plain if key not in looks]
+    uncalled: int = sum(at_look.get(key, 1.0) > strict.alpha for key, strict in looks.items())
+    others: list[Named] = [key for key in plain if key not in looks]
     adjusted = holm([*(plain[key] for key in others), *[1.0] * uncalled])
     return at_look | dict(zip(others, adjusted, strict=False))
 
@@ -190,7 +225,7 @@ def noise_floor(baseline: Mapping[int, float | None]) -> dict[str, Any]:
 
 
 def _comparison(
-    key: Key,
+    key: CellKey,
     *,
     baseline: str,
     rounds: tuple[int, ...],
@@ -203,9 +238,9 @@ def _comparison(
     call = _call(logs, p[1], bound, strict.alpha)
     sim, same = t_interval(logs, 1 - strict.alone), t_interval(logs, strict.same_confidence)
     return Comparison(
-        variant=key[0],
+        variant=key.variant,
         baseline=baseline,
-        level=key[1],
+        level=key.level,
         of_rounds=rounds,
         rounds=tuple(logs),
         speedup=speedup(logs),
@@ -221,6 +256,7 @@ def _comparison(
         else None,
         min_effect=min_effect,
         strictness=strict,
+        depth=key.depth,
     )
 
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from loadgen.analysis.estimators.intervals import Estimate, quantiles, quantiles_of_sorted, ratio_over_rounds
+from loadgen.analysis.estimators.rate_sum import sum_of_ratios
 from loadgen.analysis.measured import counters
 from loadgen.analysis.measured.request import RequestMetrics
 from loadgen.analysis.measured.step_gaps import sorted_s
 from loadgen.analysis.measured.trial import Trial
+from loadgen.analysis.measured.work_class import by_class
 from loadgen.records.model import Outcome
 from loadgen.units import S_PER_HOUR, ns_to_s
 
@@ -31,6 +33,7 @@ def cell(trials: Sequence[Trial], *, off: bool = False) -> dict[str, Any]:
         "output_tokens_per_s": ratio.rate(lambda trial: trial.output_tokens, 1).as_json(),
         "whole_sessions": sum(len(trial.task_s) for trial in trials),
         **_latencies(trials),
+        "acceptance_biased": _biased(trials),
         "acceptance_rate": ratio.of_known(lambda m: m.accepted, lambda m: m.drafted, ceiling=1).as_json(),
         "acceptance_length": _acceptance_length(trials).as_json(),
         "tokens_per_step": _tokens_per_step(ratio, known=off or drafted is not None).as_json(),
@@ -40,7 +43,22 @@ def cell(trials: Sequence[Trial], *, off: bool = False) -> dict[str, Any]:
             lambda trial: trial.first_turns[0], lambda trial: trial.first_turns[1], ceiling=1
         ).as_json(),
         "redone_prefill_share": ratio.of(lambda trial: trial.redone[0], _prompt_tokens, ceiling=1).as_json(),
+        "expected_cached_share": ratio.of(
+            lambda trial: trial.redone[1] - trial.redone[0], lambda trial: trial.redone[1], ceiling=1
+        ).as_json(),
+        "answers_equal_share": ratio.of(
+            lambda trial: trial.equal_answers[0], lambda trial: trial.equal_answers[1], ceiling=1
+        ).as_json(),
     }
+
+
+def _biased(trials: Sequence[Trial]) -> bool | None:
+    """Whether any answer had an exact length: text past a model's own end is drafted otherwise than text that it means.
+
+    Null without an ok request.
+    """
+    exact = [metrics.request.exact_length for trial in trials for metrics in trial.answers]
+    return any(exact) if exact else None
 
 
 def outcomes(trials: Sequence[Trial]) -> dict[str, int]:
@@ -68,7 +86,7 @@ class _Ratios:
     """Ratios of sums over the rounds of some trials."""
 
     def __init__(self, trials: Sequence[Trial]) -> None:
-        self._trials = len(trials)
+        self._all = trials
         by_round: dict[int, list[Trial]] = {}
         for trial in trials:
             by_round.setdefault(trial.record.round, []).append(trial)
@@ -78,13 +96,18 @@ class _Ratios:
         self, top: Callable[[Trial], float], bottom: Callable[[Trial], float], *, ceiling: float | None = None
     ) -> Estimate:
         """Σ top ÷ Σ bottom over the trials."""
-        tops = [sum(map(top, trials)) for trials in self._rounds]
-        bottoms = [sum(map(bottom, trials)) for trials in self._rounds]
-        return ratio_over_rounds(tops, bottoms, ceiling=ceiling, n=self._trials)
+        return ratio_over_rounds(self.sums(top), self.sums(bottom), ceiling=ceiling, n=len(self._all))
 
     def rate(self, count: Callable[[Trial], float], per: float) -> Estimate:
-        """N · Σ count ÷ Σ segment time, per so many seconds."""
-        return self.of(lambda trial: trial.record.level * per * count(trial), lambda trial: trial.segment_s)
+        """N · Σ count ÷ Σ segment time, per so many seconds; of a mix the sum of that over its classes."""
+        parts = [_Ratios(trials) for trials in by_class(self._all).values()]
+        counts = [part.sums(lambda trial: trial.record.level * per * count(trial)) for part in parts]
+        times = [part.sums(lambda trial: trial.segment_s) for part in parts]
+        return sum_of_ratios(list(zip(counts, times, strict=True)), n=len(self._all))
+
+    def sums(self, of: Callable[[Trial], float]) -> list[float]:
+        """Σ over the trials of each round."""
+        return [sum(map(of, trials)) for trials in self._rounds]
 
     def of_known(
         self,
@@ -100,7 +123,7 @@ class _Ratios:
             known = [(a, b) for a, b in pairs if a is not None and b is not None]
             tops.append(sum(a for a, _ in known))
             bottoms.append(sum(b for _, b in known))
-        return ratio_over_rounds(tops, bottoms, ceiling=ceiling, n=self._trials)
+        return ratio_over_rounds(tops, bottoms, ceiling=ceiling, n=len(self._all))
 
 
 def _latencies(trials: Sequence[Trial]) -> dict[str, Any]:

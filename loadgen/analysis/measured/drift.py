@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadgen.analysis.at_depth import ASKED, asked, deep
 from loadgen.analysis.estimators.intervals import exp_capped
 from loadgen.analysis.measured.trial import Trial
 from loadgen.analysis.wording import interval
@@ -45,11 +46,11 @@ def drift_warning(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The warning of a drift beyond the noise, in the form of `caveats`; null where there is none."""
     if found is None or not found["exceeds"]:
         return None
-    variant, level = found["variant"], found["concurrency"]
+    variant, level, depth = found["variant"], found["concurrency"], found.get(ASKED)
     text = (
-        f"{variant} at {level}: the first trial, repeated at the end, did {found['ratio']:.2f} times its tasks per "
-        f"hour, and noise explains {interval(1 / found['limit'], found['limit'])}: the machine changed meanwhile "
-        "(heat, clocks, other load). Comparisons are paired by round, so drift widens their intervals and seldom "
-        "favours one side."
+        f"{variant} at {level}{deep(depth)}: the first trial, repeated at the end, did {found['ratio']:.2f} times its "
+        f"tasks per hour, and noise explains {interval(1 / found['limit'], found['limit'])}: the machine changed "
+        "meanwhile (heat, clocks, other load). Comparisons are paired by round, so drift widens their intervals and "
+        "seldom favours one side."
     )
-    return {"kind": "drift", "variant": variant, "concurrency": level, "text": text}
+    return {"kind": "drift", "variant": variant, "concurrency": level, **asked(depth), "text": text}

@@ -9,9 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis.estimators.intervals import Estimate, ratio_over_rounds
+from loadgen.analysis.at_depth import asked, deep
+from loadgen.analysis.estimators.intervals import Estimate
+from loadgen.analysis.estimators.rate_sum import sum_of_ratios
 from loadgen.analysis.measured.trial import Trial, earned
 from loadgen.analysis.measured.validity import Reason, too_many_failures
+from loadgen.analysis.measured.work_class import by_class
 from loadgen.units import S_PER_HOUR, ns_to_s
 
 
@@ -47,11 +50,18 @@ def tasks_per_hour_with_failures(trials: Sequence[Trial]) -> Estimate:
     at turn jᵢ, f being the share of turns that failed here. Starts are drawn over all turns of the workload as if every
     session got to its end; where turns fail, so many fewer sessions get as far as turn j, and the weights restore the
     mix of a steady operation (Horvitz & Thompson 1952). Without failures it is the tasks per hour of the definitions.
+    Of several classes of work it is the sum of what each completes, by its own failures.
     """
-    failed, attempted = _failed(trials)
+    failed, _ = _failed(trials)
     if not failed:
         return Estimate(None, estimable=False)
-    kept = 1 - failed / attempted
+    return sum_of_ratios([_weighted(own) for own in by_class(trials).values()], n=len(trials))
+
+
+def _weighted(trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
+    """N · Σ wᵢ cᵢ an hour and Σ wᵢ sᵢ of each round."""
+    failed, attempted = _failed(trials)
+    kept = 1 - failed / attempted if attempted else 1.0
     tops: dict[int, float] = defaultdict(float)
     bottoms: dict[int, float] = defaultdict(float)
     for trial in trials:
@@ -61,18 +71,18 @@ def tasks_per_hour_with_failures(trials: Sequence[Trial]) -> Estimate:
             tops[trial.record.round] += trial.record.level * S_PER_HOUR * weight * credit.get(segment.agent, 0.0)
             bottoms[trial.record.round] += weight * ns_to_s(segment.end_ns - segment.start_ns)
     rounds = sorted(bottoms)
-    return ratio_over_rounds([tops[one] for one in rounds], [bottoms[one] for one in rounds], n=len(trials))
+    return [tops[one] for one in rounds], [bottoms[one] for one in rounds]
 
 
 def failures_warning(trials: Sequence[Trial]) -> dict[str, Any]:
     """What is to be said of a void cell."""
-    variant, level = trials[0].record.variant, trials[0].record.level
+    variant, level, depth = trials[0].record.variant, trials[0].record.level, trials[0].record.depth
     failed, attempted = _failed(trials)
     text = (
-        f"{variant} at {level}: {failed} of {attempted} turns failed, so that none of its trials counts and nothing is "
-        f"compared. Find out why they fail first."
+        f"{variant} at {level}{deep(depth)}: {failed} of {attempted} turns failed, so that none of its trials counts "
+        "and nothing is compared. Find out why they fail first."
     )
-    return {"kind": "cell_failures", "variant": variant, "concurrency": level, "text": text}
+    return {"kind": "cell_failures", "variant": variant, "concurrency": level, **asked(depth), "text": text}
 
 
 def _failed(trials: Sequence[Trial]) -> tuple[int, int]:

@@ -1,11 +1,13 @@
 """What was run, on what: the facts at the head of every report."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from loadgen.analysis.measured.course import course
 from loadgen.analysis.measured.trial import superseded_trials
+from loadgen.experiment.request_fields import sampling_of
 from loadgen.records.model import ServerStart
 from loadgen.records.run import Run
 
@@ -17,6 +19,8 @@ def setup(run: Run) -> dict[str, Any]:
         "started_at": run.manifest.started_at,
         "host": run.manifest.host,
         "workload": msgspec.to_builtins(run.manifest.workload),
+        "waits": {name: run.manifest.experiment.get(name) for name in ("tool_time_cap_s", "time_scale")},
+        "asked": _asked(run.manifest.experiment),
         "random_weights": run.manifest.random_weights,
         "rounds_planned": run.plan.rounds if run.plan is not None else None,
         "servers": _servers(run),
@@ -24,6 +28,11 @@ def setup(run: Run) -> dict[str, Any]:
         "ended": went.ended,
         "ended_detail": went.detail,
     }
+
+
+def _asked(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """What every request says of sampling and reasoning; older runs said nothing of the latter."""
+    return {"sampling": sampling_of(experiment.get("body") or {}), "thinking": experiment.get("thinking") or "server"}
 
 
 def _servers(run: Run) -> list[dict[str, Any]]:

@@ -7,9 +7,14 @@ from functools import cached_property
 from statistics import median
 from typing import TypeVar
 
+import msgspec
+
+from loadgen.analysis.measured.accounted import accounted_share
+from loadgen.analysis.measured.cached import CacheUse, cache_use
 from loadgen.analysis.measured.request import RequestMetrics, cached_of, depth_of, measure
 from loadgen.analysis.measured.step_gaps import sorted_s, step_gaps_us
-from loadgen.records.model import Outcome, Phase, RequestRecord, TokenEvent, TrialRecord
+from loadgen.cell_key import CellKey
+from loadgen.records.model import Outcome, Phase, RequestRecord, Segment, TokenEvent, TrialRecord
 from loadgen.records.run import Run
 from loadgen.units import ns_to_s, per_hour
 
@@ -29,6 +34,18 @@ class Trial:
     headers_tell_slot: bool = False
 
     @cached_property
+    def classes(self) -> "dict[str, Trial]":
+        """The trial as each class of a mix had it, by its name: its agents alone. Empty without a mix.
+
+        The server's counters are of all classes together, so that none of them has any.
+        """
+        segments: dict[str, list[Segment]] = {}
+        for segment in self.record.segments:
+            if segment.work_class is not None:
+                segments.setdefault(segment.work_class, []).append(segment)
+        return {name: self._of_class(name, own) for name, own in segments.items()}
+
+    @cached_property
     def measured(self) -> list[RequestRecord]:
         """The requests of the segments, whatever their outcome."""
         return [request for request in self.requests if request.phase is Phase.SEGMENT]
@@ -46,6 +63,12 @@ class Trial:
             for request in self.measured
             if request.outcome is Outcome.OK
         ]
+
+    @cached_property
+    def depths(self) -> tuple[int, int]:
+        """The sum of the answers' prompt tokens, and how many answers tell theirs."""
+        known = [depth for metrics in self.answers if (depth := metrics.depth) is not None]
+        return sum(known), len(known)
 
     @property
     def ok(self) -> list[tuple[RequestRecord, RequestMetrics]]:
@@ -73,12 +96,27 @@ class Trial:
 
     @cached_property
     def tasks_per_hour(self) -> float | None:
-        """N · Σ credits ÷ Σ segment time. Null without segment time."""
+        """N · Σ credits ÷ Σ segment time; of a mix the sum of that over its classes. Null without segment time.
+
+        The formula takes agents for alike, and those of different classes aren't: one whose turns take ten times as
+        long would weigh ten times as much. Each class alone has a fair rate, and what a server completes is their sum.
+        """
+        if self.classes:
+            return _summed([part.tasks_per_hour for part in self.classes.values()])
         return self._rate(self.credits)
 
     @cached_property
+    def requests_per_hour(self) -> float | None:
+        """N · Σ ok turns ÷ Σ segment time; of a mix the sum over its classes. Null without segment time."""
+        if self.classes:
+            return _summed([part.requests_per_hour for part in self.classes.values()])
+        return self._rate(len(self.answers))
+
+    @cached_property
     def output_tokens_per_s(self) -> float | None:
-        """N · Σ output tokens ÷ Σ segment time. Null without segment time."""
+        """N · Σ output tokens ÷ Σ segment time; of a mix the sum over its classes. Null without segment time."""
+        if self.classes:
+            return _summed([part.output_tokens_per_s for part in self.classes.values()])
         return self.record.level * self.output_tokens / self.segment_s if self.segment_s > 0 else None
 
     @cached_property
@@ -162,39 +200,30 @@ class Trial:
         return cached, prompt
 
     @cached_property
+    def cache_use(self) -> dict[int, CacheUse]:
+        """What ok turns that follow another should have found in the cache, and found, by place in the session."""
+        return cache_use(self.requests)
+
+    @cached_property
     def redone(self) -> tuple[int, int]:
         """(evaluated again, had in cache) prompt tokens over ok turns that follow a turn of the same session."""
-        had: dict[tuple[int, str], tuple[int, int]] = {}
-        again = known = 0
-        for request in self.requests:
-            depth, cached = depth_of(request), cached_of(request)
-            if depth is None or cached is None or request.outcome is not Outcome.OK:
-                continue
-            turn, before = had.get((request.agent, request.session), (-1, 0))
-            if request.phase is Phase.SEGMENT and request.turn == turn + 1 and turn >= 0:
-                reusable = min(before, depth)
-                again += max(reusable - cached, 0)
-                known += reusable
-            had[request.agent, request.session] = (request.turn, depth)
-        return again, known
+        uses = self.cache_use.values()
+        return sum(one.missing for one in uses), sum(one.expected for one in uses)
+
+    @cached_property
+    def equal_answers(self) -> tuple[int, int]:
+        """(equal, compared) ok answers of the segments: those that say what the recorded ones say."""
+        return _true_and_known(metrics.request.answer_equal for metrics in self.answers)
+
+    @cached_property
+    def kept_answers(self) -> tuple[int, int]:
+        """(kept, known) ok answers of the segments: those that later prompts have exactly."""
+        return _true_and_known(metrics.request.answer_kept for metrics in self.answers)
 
     @cached_property
     def accounted_share(self) -> float | None:
-        """Share of Σ segment time covered by requests of any outcome and declared waits, united over an agent's tree.
-
-        Null without segment time.
-        """
-        total = sum(segment.end_ns - segment.start_ns for segment in self.record.segments)
-        if total <= 0:
-            return None
-        spans: dict[int, list[tuple[int, int]]] = {segment.agent: [] for segment in self.record.segments}
-        for request in self.requests:
-            if request.agent in spans:
-                spans[request.agent] += [(request.ready_ns, request.scheduled_ns), (request.start_ns, request.end_ns)]
-        covered = sum(
-            _covered_ns(spans[segment.agent], segment.start_ns, segment.end_ns) for segment in self.record.segments
-        )
-        return covered / total
+        """See `accounted_share`."""
+        return accounted_share(self.record.segments, self.requests)
 
     def once(self, work: Callable[["Trial"], _Found]) -> _Found:
         """What a function says of this trial, worked out the first time that somebody asks."""
@@ -204,8 +233,27 @@ class Trial:
         found: _Found = kept[work]
         return found
 
+    def _of_class(self, name: str, segments: list[Segment]) -> "Trial":
+        record = msgspec.structs.replace(
+            self.record,
+            level=len(segments),
+            turns_per_agent=segments[0].turns,
+            # Within a class there are none.
+            segments=[msgspec.structs.replace(segment, work_class=None) for segment in segments],
+            counters_before=None,
+            counters_after=None,
+        )
+        requests = [request for request in self.requests if request.work_class == name]
+        return Trial(record, requests, self.events, self.headers_tell_slot)
+
     def _rate(self, count: float) -> float | None:
         return per_hour(self.record.level * count, self.segment_s) if self.segment_s > 0 else None
+
+
+def _true_and_known(values: Iterable[bool | None]) -> tuple[int, int]:
+    """How many of some facts hold, and of how many it is known."""
+    known = [value for value in values if value is not None]
+    return sum(known), len(known)
 
 
 def earned(request: RequestRecord) -> float:
@@ -215,16 +263,10 @@ def earned(request: RequestRecord) -> float:
     return -request.turn / request.turns if request.outcome.failed else 0.0
 
 
-def _covered_ns(spans: Iterable[tuple[int, int]], start_ns: int, end_ns: int) -> int:
-    """Length of the union of spans within [start, end]."""
-    covered = 0
-    reached = start_ns
-    for begin, end in sorted(spans):
-        begin_inside, end_inside = max(begin, reached), min(end, end_ns)
-        if end_inside > begin_inside:
-            covered += end_inside - begin_inside
-            reached = end_inside
-    return covered
+def _summed(rates: Sequence[float | None]) -> float | None:
+    """Their sum; null where one isn't known."""
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if len(known) == len(rates) else None
 
 
 def trials_of(run: Run) -> list[Trial]:
@@ -249,10 +291,10 @@ def superseded_trials(run: Run) -> int:
 
 def _last_attempts(run: Run) -> list[TrialRecord]:
     """The last attempt at every trial but the pilots, in the order of the run."""
-    last: dict[tuple[int, str, int, bool], TrialRecord] = {}
+    last: dict[tuple[int, CellKey, bool], TrialRecord] = {}
     for record in sorted(run.trials, key=lambda record: (record.attempt, record.order, record.trial)):
         if record.drift or record.round > 0:
-            last[record.round, record.variant, record.level, record.drift] = record
+            last[record.round, record.cell, record.drift] = record
     return sorted(last.values(), key=lambda record: (record.order, record.trial))
 
 

@@ -9,12 +9,12 @@ from loadgen.analysis.measured.validity import Reason, reasons
 from loadgen.records.run import Run
 
 Key = tuple[str, int]
-"""Variant and level."""
+"""Variant and level: the name of a cell among those of one depth."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The trials of a run, each with the reasons why it doesn't count.
+    """The trials of a run (with fixed depths: of one of them), each with the reasons why it doesn't count.
 
     `every` are all that were measured, `tried` the same by cell, `valid` those of a cell that count (of none where none
     does). `why` has the reasons by trial, those of `repeated`, the first trial repeated at the end, included. `failing`
@@ -31,14 +31,24 @@ class Judged:
     why: Mapping[str, Sequence[Reason]]
     failing: Sequence[Sequence[Trial]]
     repeated: Trial | None
+    depth: int | None = None
+    """The fixed depth that they are of; null in a run without them."""
 
 
-def judged(run: Run, *, upto: int | None = None) -> Judged:
-    """The trials of a run, those of the rounds `upto` alone where it is given."""
+def judged_by_depth(run: Run, *, upto: int | None = None) -> list[Judged]:
+    """The trials of a run by fixed depth, in the order of the experiment; all of them together where it has none."""
+    return [judged(run, upto=upto, depth=depth) for depth in depths_of(run)]
+
+
+def judged(run: Run, *, upto: int | None = None, depth: int | None = None) -> Judged:
+    """The trials of a run at one depth (null: those that have none), those of the rounds `upto` where it is given."""
     baseline, names = baseline_of(run), variants_of(run)
     off = must_not_draft(run, baseline)
-    every = [trial for trial in trials_of(run) if upto is None or trial.record.round <= upto]
+    here = [trial for trial in trials_of(run) if trial.record.depth == depth]
+    every = [trial for trial in here if upto is None or trial.record.round <= upto]
     repeated = repeated_trial(run)
+    if repeated is not None and repeated.record.depth != depth:
+        repeated = None
     both = every if repeated is None else [*every, repeated]
     alone = {trial.record.trial: reasons(trial, off=trial.record.variant in off) for trial in both}
     tried = by_cell(every, names)
@@ -53,12 +63,18 @@ def judged(run: Run, *, upto: int | None = None) -> Judged:
         why=why,
         failing=failing,
         repeated=repeated,
+        depth=depth,
     )
 
 
-def valid_cells(run: Run, *, upto: int | None = None) -> Mapping[Key, Sequence[Trial]]:
-    """The valid trials of every cell that was tried, in the order of the rounds; with `upto`, of those rounds only."""
-    return judged(run, upto=upto).valid
+def valid_slices(run: Run, *, upto: int | None = None) -> dict[int | None, Mapping[Key, Sequence[Trial]]]:
+    """The valid trials of every cell that was tried, by depth, in the order of the rounds; `upto`: no later ones."""
+    return {facts.depth: facts.valid for facts in judged_by_depth(run, upto=upto)}
+
+
+def depths_of(run: Run) -> list[int | None]:
+    """The fixed depths of a run in the order of the experiment; null alone where it has none."""
+    return [int(depth) for depth in run.manifest.experiment.get("depths") or ()] or [None]
 
 
 def baseline_of(run: Run) -> str:

@@ -9,6 +9,7 @@ from loadgen.analysis.estimators.intervals import ratio_over_rounds
 from loadgen.analysis.measured.trial import Trial
 from loadgen.analysis.memory.series import Point, totals
 from loadgen.records.model import Sample
+from loadgen.units import S_PER_HOUR
 
 _MIN_COVERED = 0.8
 """Power known for less of a trial than this says little about it."""
@@ -65,8 +66,14 @@ def _level(level: int, trials: Sequence[Trial], points: Sequence[Point], idle: f
     wall = [trial.segment_s / trial.record.level for trial, _ in told]
     whole = [watts * seconds for (_, watts), seconds in zip(told, wall, strict=True)]
     above = [(watts - idle) * s for (_, watts), s in zip(told, wall, strict=True)] if idle is not None else None
-    tasks = [trial.credits for trial, _ in told]
-    tokens = [float(trial.output_tokens) for trial, _ in told]
+    tasks = [
+        _done(trial, trial.credits, trial.tasks_per_hour, s / S_PER_HOUR)
+        for (trial, _), s in zip(told, wall, strict=True)
+    ]
+    tokens = [
+        _done(trial, trial.output_tokens, trial.output_tokens_per_s, s)
+        for (trial, _), s in zip(told, wall, strict=True)
+    ]
     return {
         "concurrency": level,
         "watts": sum(whole) / sum(wall) if sum(wall) > 0 else None,
@@ -75,6 +82,11 @@ def _level(level: int, trials: Sequence[Trial], points: Sequence[Point], idle: f
         "joules_per_task_above_idle": _ratio(above, tasks),
         "joules_per_output_token_above_idle": _ratio(above, tokens),
     }
+
+
+def _done(trial: Trial, count: float, rate: float | None, time: float) -> float:
+    """What was done in the mean time of a segment: what was counted in all of them, or of a mix what its rate says."""
+    return (rate or 0.0) * time if trial.classes else float(count)
 
 
 def _ratio(joules: Sequence[float] | None, counts: Sequence[float]) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadgen.analysis.at_depth import marked
 from loadgen.analysis.estimators.intervals import Estimate
 from loadgen.analysis.measured.trial import Trial
 from loadgen.analysis.memory.energy import energy
@@ -28,11 +29,15 @@ from loadgen.units import BYTES_PER_MIB
 PREDICTED = "predicted"
 """Source of a ledger that no log told."""
 
+Cells = Mapping[tuple[str, int], Sequence[Trial]]
+"""The valid trials by variant and level."""
 
-def memories(
-    run: Run, names: Sequence[str], baseline: str, valid: Mapping[tuple[str, int], Sequence[Trial]]
-) -> list[dict[str, Any]]:
-    """The memory entries of a run, one a variant: each with its difference to the baseline, and with its energy."""
+
+def memories(run: Run, names: Sequence[str], baseline: str, slices: Mapping[int | None, Cells]) -> list[dict[str, Any]]:
+    """The memory entries of a run, one a variant: each with its difference to the baseline, and with its energy.
+
+    `slices` are the valid trials by fixed depth, under null alone in a run without.
+    """
     asked = run.manifest.experiment
     again = superseded(run.trials)
     read = [one for one in run.samples if one.trial not in again]
@@ -54,8 +59,7 @@ def memories(
         )
         if asked.get("coresident") and entry["safety"] == "unsafe":
             entry["safety_reason"] = "the servers of all variants were up beside each other"
-        trials = {level: found for (variant, level), found in valid.items() if variant == name}
-        entries.append({**entry, "energy": energy(trials, samples, loads_ns=brought_up_ns(starts))})
+        entries.append({**entry, "energy": _energy(name, slices, samples, brought_up_ns(starts))})
     base = next((entry for entry in entries if entry["variant"] == baseline), None)
     for entry in entries:
         worth = None
@@ -63,6 +67,23 @@ def memories(
             worth = slots_worth(entry["ledger"], base["ledger"], base["slot_bytes"])
         entry["slots_worth"] = worth
     return entries
+
+
+def _energy(
+    name: str, slices: Mapping[int | None, Cells], samples: Sequence[Sample], loads_ns: Sequence[int]
+) -> dict[str, Any] | None:
+    """The energy of a variant at each concurrency of each depth."""
+    by_depth = {
+        depth: energy(
+            {level: found for (one, level), found in cells.items() if one == name}, samples, loads_ns=loads_ns
+        )
+        for depth, cells in (slices or {None: {}}).items()
+    }
+    first = next(iter(by_depth.values()))
+    if first is None:
+        return None
+    levels = [marked(found["by_concurrency"], depth) for depth, found in by_depth.items() if found is not None]
+    return {**first, "by_concurrency": [entry for several in levels for entry in several]}
 
 
 def memory(

@@ -17,12 +17,14 @@ in up to 7 % of 400,000 simulated runs. With a precision, any look may therefore
 looks and the end have the same share of the 5 %.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from loadgen.analysis.estimators.comparison import Call, Comparison, Key, Strictness, compare
+from loadgen.analysis.at_depth import asked
+from loadgen.analysis.estimators.comparison import Call, Comparison, Named, Refusal, Strictness, compare
 from loadgen.analysis.estimators.intervals import ALPHA
+from loadgen.cell_key import CellKey
 from loadgen.records.looks import closed_cells, compared_cells, looks_taken
 from loadgen.records.run import Run
 
@@ -57,7 +59,7 @@ class Looks:
 
     planned: tuple[int, ...] = ()
     taken: tuple[int, ...] = ()
-    closed: Mapping[Key, int] = field(default_factory=dict)
+    closed: Mapping[CellKey, int] = field(default_factory=dict)
     family: int = 0
     precision: float | None = None
 
@@ -95,7 +97,7 @@ def looks_of(run: Run) -> Looks:
     )
 
 
-def planned_comparisons(run: Run) -> set[Key]:
+def planned_comparisons(run: Run) -> set[CellKey]:
     """The comparisons that the plan of a run holds; none without a plan."""
     if run.plan is None:
         return set()
@@ -103,20 +105,26 @@ def planned_comparisons(run: Run) -> set[Key]:
 
 
 def known(
-    pairs: Mapping[Key, Mapping[int, float]], looks: Looks, *, baseline: str, min_effect: float
+    pairs: Mapping[Named, Mapping[int, float]], looks: Looks, *, baseline: str, min_effect: float
 ) -> list[Comparison]:
-    """The comparisons among `pairs` that a look at them finds known: dᵣ by (variant, level) and round."""
+    """The comparisons among `pairs` that a look at them finds known: dᵣ by cell and round."""
     found = compare(pairs, baseline=baseline, min_effect=min_effect, at_looks=dict.fromkeys(pairs, looks.at_look))
     return [c for c in found if c.call is not Call.UNRESOLVED or is_precise(c, looks.precision)]
 
 
 def compare_after(
-    pairs: Mapping[Key, Mapping[int, float]], looks: Looks, *, baseline: str, min_effect: float
+    pairs: Mapping[CellKey, Mapping[int, float]],
+    looks: Looks,
+    *,
+    baseline: str,
+    min_effect: float,
+    refused: Mapping[CellKey, Sequence[Refusal]] | None = None,
 ) -> list[Comparison]:
     """All comparisons of a run in which looks were taken, by the rule by which the looks closed some of them.
 
     Without looks the same as `compare`. A closed comparison that isn't called at the level of its look stays
     unresolved: its interval was narrow enough, or it was closed by another rule than this one.
+    `refused` ones aren't called at all.
     """
     closed = {key: after for key, after in looks.closed.items() if key in pairs}
     found = compare(
@@ -125,8 +133,9 @@ def compare_after(
         min_effect=min_effect,
         alpha=looks.alpha_at_end,
         at_looks=dict.fromkeys(closed, looks.at_look),
+        refused=refused,
     )
-    return [replace(c, closed_after=closed.get((c.variant, c.level))) for c in found]
+    return [replace(c, closed_after=closed.get(c.key)) for c in found]
 
 
 def is_precise(c: Comparison, precision: float | None) -> bool:
@@ -146,14 +155,13 @@ def looks_entry(run: Run) -> dict[str, Any] | None:
         "rounds_planned": run.plan.rounds,
         "planned": list(looks.planned),
         "taken": list(looks.taken),
-        "closed": [
-            {"variant": variant, "concurrency": level, "after": after}
-            for (variant, level), after in looks.closed.items()
-        ],
-        "open": [
-            {"variant": variant, "concurrency": level}
-            for variant, level in sorted(planned_comparisons(run) - set(looks.closed))
-        ],
+        "closed": [{**_named(cell), "after": after} for cell, after in looks.closed.items()],
+        "open": [_named(cell) for cell in sorted(planned_comparisons(run) - set(looks.closed))],
         "alpha_at_looks": looks.at_look.alpha * len(looks.planned),
         "alpha_at_end": looks.alpha_at_end,
     }
+
+
+def _named(cell: CellKey) -> dict[str, Any]:
+    """The cell in the form of the summary."""
+    return {"variant": cell.variant, "concurrency": cell.level, **asked(cell.depth)}

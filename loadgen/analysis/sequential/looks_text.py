@@ -3,21 +3,23 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from loadgen.analysis.estimators.comparison import Call, Comparison, Key
+from loadgen.analysis.at_depth import ASKED, deep
+from loadgen.analysis.estimators.comparison import Call, Comparison
+from loadgen.cell_key import CellKey
 
 _PERCENT = 100
 
 
-def look_note(round_: int, rounds: int, found: Sequence[Comparison], left: Collection[Key]) -> str:
+def look_note(round_: int, rounds: int, found: Sequence[Comparison], left: Collection[CellKey]) -> str:
     """One line for whoever watches the run: what a look found, and what is still measured."""
     begin = f"look after round {round_} of {rounds}"
     if not found:
         return f"{begin}: nothing more is known yet; measured on: {places(left)}"
-    said: dict[str, list[Key]] = {}
+    said: dict[tuple[str, int | None], list[int]] = {}
     for c in found:
-        word = "is known closely enough" if c.call is Call.UNRESOLVED else _WORDS[c.call]
-        said.setdefault(f"{c.variant} {word}", []).append((c.variant, c.level))
-    news = "; ".join(f"{text} at {_levels(level for _, level in keys)}" for text, keys in said.items())
+        word = _WORDS.get(c.call or Call.UNRESOLVED, "is known closely enough")
+        said.setdefault((f"{c.variant} {word}", c.depth), []).append(c.level)
+    news = "; ".join(f"{text} at {_levels(levels)}{deep(depth)}" for (text, depth), levels in said.items())
     return f"{begin}: {news}; " + (f"measured on: {places(left)}" if left else "nothing is open any more")
 
 
@@ -29,9 +31,10 @@ def looks_text(entry: Mapping[str, Any] | None) -> list[str]:
     if entry is None or not entry["taken"]:
         return []
     looked = f"The results were looked at after {_rounds(entry['taken'])} (of {entry['rounds_planned']} planned)"
-    by_round: dict[int, list[Key]] = {}
+    by_round: dict[int, list[CellKey]] = {}
     for cell in entry["closed"]:
-        by_round.setdefault(cell["after"], []).append((cell["variant"], cell["concurrency"]))
+        key = CellKey(cell["variant"], cell["concurrency"], cell.get(ASKED))
+        by_round.setdefault(cell["after"], []).append(key)
     known = [f"{places(keys)} after round {after}" for after, keys in sorted(by_round.items())]
     if not known:
         found = "nothing was known before the end"
@@ -43,12 +46,12 @@ def looks_text(entry: Mapping[str, Any] | None) -> list[str]:
     return [f"{looked}; {found}. Of the error of all calls together, looks have {looks} and the end has {end}."]
 
 
-def places(keys: Collection[Key]) -> str:
-    """Variants and levels in words: `mtp at 2 and 4; ngram at 8`."""
-    levels: dict[str, list[int]] = {}
-    for variant, level in sorted(keys):
-        levels.setdefault(variant, []).append(level)
-    return "; ".join(f"{variant} at {_levels(every)}" for variant, every in levels.items())
+def places(keys: Collection[CellKey]) -> str:
+    """Variants and levels in words: `mtp at 2 and 4; ngram at 8`, at a depth `mtp at 2 and 4, 2,048 tokens deep`."""
+    levels: dict[tuple[str, int | None], list[int]] = {}
+    for key in sorted(keys):
+        levels.setdefault((key.variant, key.depth), []).append(key.level)
+    return "; ".join(f"{variant} at {_levels(every)}{deep(depth)}" for (variant, depth), every in levels.items())
 
 
 def _levels(levels: Any) -> str:

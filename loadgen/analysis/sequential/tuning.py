@@ -64,13 +64,15 @@ def tuning(
     rounds: int | None,
     memory: Sequence[Mapping[str, Any]] = (),
     diagnostics: Mapping[str, Diagnostic] | None = None,
+    comparisons: Sequence[Comparison] = (),
 ) -> dict[str, Any] | None:
     """The summary's entry `tuning`; null for a run that tunes nothing, or that ended before its plan.
 
     Gain and call (`speedup`, `call`) are the finalist's against the baseline in the fresh rounds alone: rounds that
     chose it would flatter it. `keep` is what to run, and `command` its command line: the finalist where it pays and
-    its memory is not unsafe, else the baseline; null before there is a fresh round. `same_as_winner` are those that the
-    race can't tell from its winner, `settled` where its rounds also show them to be within the smallest effect.
+    its memory is not unsafe, else the baseline; null before there is a fresh round, and where the two aren't
+    comparable. `same_as_winner` are those that the race can't tell from its winner, `settled` where its rounds also
+    show them to be within the smallest effect.
 
     Args:
         experiment: as the manifest has it.
@@ -78,6 +80,7 @@ def tuning(
         rounds: the rounds of the first plan (`drawn_rounds`); null where there is no plan.
         memory: the summary's memory entries.
         diagnostics: the diagnostic variants by name.
+        comparisons: those of the run: where they say that the finalist can't be compared, nothing is called.
     """
     tune = experiment.get("tune")
     if tune is None or rounds is None:
@@ -87,8 +90,9 @@ def tuning(
     rates = rates_of(cells, agents)
     stands = standing(experiment, rates, rounds)
     confirmed = _confirmed(stands, rates, baseline, agents, min_effect)
+    refused = [one for c in comparisons if c.variant == stands.finalist and c.level == agents for one in c.refusals]
     used = {entry["variant"]: entry for entry in memory}
-    keep = _keep(confirmed, baseline, used)
+    keep = None if refused else _keep(confirmed, baseline, used)
     commands = {one["variant"]: one["command"] for one in tune["candidates"]}
     return {
         "agents": agents,
@@ -99,6 +103,8 @@ def tuning(
         "keep": keep,
         "command": commands.get(keep or ""),
         **_gain(confirmed, min_effect),
+        **({"call": None, "more_rounds": None} if refused else {}),
+        "not_comparable": [one.as_json() for one in refused],
         "memory": _memory(used.get(stands.finalist or "")),
         "pruned": [_pruned(one, tune) for one in tune["pruned"]],
         "not_pruned": tune["not_pruned"],

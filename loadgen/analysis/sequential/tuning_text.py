@@ -73,6 +73,9 @@ def _unresolved(entry: Mapping[str, Any]) -> str:
     if entry["finalist"] is None:
         return f"Whether anything beats {entry['baseline']}: nothing else was measured."
     text = f"Whether {entry['finalist']} pays at {agents(entry['agents'])}"
+    if entry.get("not_comparable"):
+        why = "; ".join(one["text"] for one in entry["not_comparable"])
+        return f"{text}: not comparable with {entry['baseline']}: {why}."
     count = entry["confirmed_rounds"]
     if count < MIN_ROUNDS:
         return f"{text}: it takes {MIN_ROUNDS} fresh rounds with a valid trial on both sides; there are {count}."

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from loadgen.analysis.at_depth import ASKED, deep
 from loadgen.analysis.wording import agents
 
 
@@ -13,8 +14,9 @@ def scaling_sentences(entries: Sequence[Mapping[str, Any]], void: Collection[str
         peak = entry["peak"]
         if entry["variant"] in void or peak is None or peak["low"] is None or peak["high"] is None:
             continue
+        where = f"{agents(peak['value'])}{deep(entry.get(ASKED))}"
         out.append(
-            f"{entry['variant']} does most with about {agents(peak['value'])} (95 % interval {peak['low']:.3g} to "
+            f"{entry['variant']} does most with about {where} (95 % interval {peak['low']:.3g} to "
             f"{peak['high']:.3g}, Universal Scalability Law): more agents at a time get less done in all."
         )
     return out

@@ -218,3 +218,13 @@ def test_started_is_the_sum_of_all_outcomes_and_nothing_is_nan(make: Any, answer
     found = make.strict_json(cell(trials))
     points = [found["ttft_s"][key]["value"] for key in ("p50", "p90", "p95", "p99", "max")]
     assert points == [None] * 5 or points == sorted(points)
+
+
+@pytest.mark.parametrize(("exact", "biased"), [((False, False), False), ((True, True), True), ((), None)])
+def test_acceptance_of_answers_of_an_exact_length_is_biased(make: Any, exact: Any, biased: bool | None) -> None:
+    """Text past a model's own end is drafted otherwise; without an answer there is nothing to be biased."""
+    requests = [
+        make.request(exact_length=one, timings={"draft_n": 4, "draft_n_accepted": 3}, start=float(at))
+        for at, one in enumerate(exact)
+    ]
+    assert cell([make.trial(requests)])["acceptance_biased"] is biased

@@ -1,10 +1,13 @@
 """Rules of energy: power over the measured time, per task and token, with idle power apart."""
 
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from loadgen.analysis.memory.energy import energy, mean_watts
+from loadgen.analysis.memory.entries import memories
 from loadgen.analysis.memory.series import Point
 from loadgen.records.model import Sample
 
@@ -86,3 +89,42 @@ def test_mean_power_is_weighted_by_time(times: tuple[float, ...], expected: floa
     points = [Point(round(at * 1e9), 100.0 if at <= 1 else 300.0, "t") for at in times]
     found = mean_watts(points, 0, round(10e9))
     assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_energy_of_a_mix_is_over_the_tasks_of_all_classes(make: Any) -> None:
+    """300 W over 180 tasks an hour of one class and 360 of the other: 0.15 a second, so 2000 J each."""
+    trials = [
+        make.trial(
+            [
+                make.request(start=begin, last=begin + seconds, agent=agent, session=f"s{agent}", work_class=name)
+                for agent, (name, seconds) in enumerate((("chat", 20.0), ("batch", 10.0)))
+            ],
+            segments=[(begin, begin + 20.0), (begin, begin + 10.0)],
+            trial=f"t{number}",
+            round=number + 1,
+            measured_ns=round(begin * 1e9),
+        )
+        for number, begin in enumerate((0.0, 30.0, 60.0))
+    ]
+    for trial in trials:
+        for segment, name in zip(trial.record.segments, ("chat", "batch"), strict=True):
+            msgspec.structs.force_setattr(segment, "work_class", name)
+    found = energy({2: trials}, [_watts(at, 300) for at in range(90)], loads_ns=[-1])
+    assert found is not None
+    assert found["by_concurrency"][0]["joules_per_task"]["value"] == pytest.approx(2000)
+    assert found["by_concurrency"][0]["joules_per_output_token"]["value"] == pytest.approx(200)
+
+
+def test_energy_is_told_at_each_fixed_depth(make: Any) -> None:
+    """300 W at both depths: 1,500 J a task where a trial does two tasks, and as much at the other depth, marked."""
+    samples = [_watts(at, 300) for at in range(60)]
+    cells = {("off", 2): _trials(make), ("mtp", 2): []}
+    (off, _) = memories(
+        replace(make.run({("off", 2): [1.0]}), samples=samples), ["off", "mtp"], "off", {2048: cells, 16384: cells}
+    )
+    assert [
+        (one["depth_asked"], one["concurrency"], one["joules_per_task"]["value"])
+        for one in off["energy"]["by_concurrency"]
+    ] == [(2048, 2, 1500.0), (16384, 2, 1500.0)]
+    (plain,) = memories(replace(make.run({("off", 2): [1.0]}), samples=samples), ["off"], "off", {None: cells})
+    assert "depth_asked" not in plain["energy"]["by_concurrency"][0]

@@ -27,7 +27,7 @@ def _found(
     names = list(dict.fromkeys(name for name, _ in valid))
     entries = break_even(
         valid, names, "off", off={"off"}, diagnostics=diagnostics or {}, settings=settings or {},
-        comparisons=comparisons(valid, "off", 0.05) if called else (),
+        comparisons=comparisons({None: valid}, "off", 0.05) if called else (),
     )  # fmt: skip
     checked: list[dict[str, Any]] = MAKE.strict_json(entries)
     return checked
