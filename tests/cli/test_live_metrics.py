@@ -109,6 +109,13 @@ def scraped_to_the_end(url: str) -> None:
         assert time.monotonic() < patience, "nobody scraped the end"
 
 
+def scraping(url: str) -> None:
+    """Return once Prometheus has its target: it looks for new ones every 5 seconds, and a run here takes as long."""
+    patience = time.monotonic() + 20
+    while not get(f"{url}/api/v1/targets")["data"]["activeTargets"]:
+        assert time.monotonic() < patience, "it has no target"
+
+
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str | None]]:
     """The port that it scrapes, and its address; null where this machine has none."""
@@ -125,6 +132,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, 
         f"--web.listen-address=127.0.0.1:{own}",
         ready="Server is ready to receive web requests",
     )
+    scraping(f"http://127.0.0.1:{own}")
     yield port, f"http://127.0.0.1:{own}"
     server.close()
 

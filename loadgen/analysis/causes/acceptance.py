@@ -62,8 +62,8 @@ def acceptance(trials: Sequence[Trial]) -> dict[str, Any] | None:
     """
     if not any(metrics.drafted is not None for trial in trials for _, metrics in trial.ok):
         return None
-    total = _tally(trials, lambda _request, _metrics: "all").get("all", {})
     kinds = _tally(trials, lambda request, _metrics: request.turn_kind)
+    total = _together(kinds)
     depths = _tally(trials, lambda _request, metrics: _bin(metrics.depth))
     by_kind = {name: {"turn_kind": name, **_rate(rounds)} for name, rounds in sorted(kinds.items())}
     by_depth = {index: {**_range(index), **_rate(rounds)} for index, rounds in sorted(depths.items())}
@@ -104,7 +104,8 @@ def collapses(by_level: Mapping[int, Sequence[Trial]]) -> dict[int, dict[str, An
     accept less is seen by the output check, not here.
     """
     tallies = {
-        level: _tally(trials, lambda _request, _metrics: "all").get("all", {}) for level, trials in by_level.items()
+        level: _together(_tally(trials, lambda request, _metrics: request.turn_kind))
+        for level, trials in by_level.items()
     }
     drafting = sorted(level for level, rounds in tallies.items() if any(drafted for _, drafted in rounds.values()))
     out: dict[int, dict[str, Any] | None] = dict.fromkeys(by_level)
@@ -122,14 +123,35 @@ def _tally(
     """(accepted, drafted) tokens of the ok requests by group and round."""
     out: dict[_Group, dict[int, Counts]] = {}
     for trial in trials:
+        sums: dict[_Group, list[int]] = {}
         for metrics in trial.answers:
-            name, counts = group(metrics.request, metrics), drafts(metrics)
+            name = group(metrics.request, metrics)
+            counts = drafts(metrics) if name is not None else None
             if name is None or counts is None:
                 continue
-            rounds = out.setdefault(name, {})
-            accepted, drafted = rounds.get(trial.record.round, (0, 0))
-            rounds[trial.record.round] = accepted + counts[0], drafted + counts[1]
+            known = sums.get(name)
+            if known is None:
+                sums[name] = list(counts)
+            else:
+                known[0] += counts[0]
+                known[1] += counts[1]
+        for name, (accepted, drafted) in sums.items():
+            _add(out.setdefault(name, {}), trial.record.round, accepted, drafted)
     return out
+
+
+def _together(groups: Mapping[_Group, _ByRound]) -> dict[int, Counts]:
+    """The sums over all groups, by round."""
+    out: dict[int, Counts] = {}
+    for rounds in groups.values():
+        for number, counts in rounds.items():
+            _add(out, number, *counts)
+    return out
+
+
+def _add(rounds: dict[int, Counts], number: int, accepted: int, drafted: int) -> None:
+    before = rounds.get(number, (0, 0))
+    rounds[number] = before[0] + accepted, before[1] + drafted
 
 
 def _rate(rounds: _ByRound) -> dict[str, Any]:
