@@ -155,7 +155,8 @@ async def test_a_recorded_session_is_played_with_the_same_prompts(
         await asyncio.sleep(0.02)
         assert server.exit_code() is None
     out = tmp_path / "mine.jsonl"
-    async with httpx.AsyncClient() as client:
+    # llama.cpp's server closes connections behind streams: none is used twice.
+    async with httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0)) as client:
         async with record(Endpoint.parse(server.address)) as recording:
             agent = Agent(client, recording.url, server.address)
             await WAYS[api](agent)
