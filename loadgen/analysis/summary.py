@@ -6,6 +6,7 @@ from typing import Any
 
 from loadgen.analysis import pairs
 from loadgen.analysis.at_depth import asked, marked
+from loadgen.analysis.causes.history import history
 from loadgen.analysis.cell_entry import cell_entries, invalid_entries
 from loadgen.analysis.classes.comparisons import class_comparisons
 from loadgen.analysis.classes.entries import with_attainment
@@ -51,6 +52,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "cells": with_attainment(evidence.cells, explained["goodput"]),
         "latency_comparisons": evidence.latencies,
         **explained,
+        "history": history(explained["why"]),
         "looks": looks_entry(run),
         "added_levels": added_levels(run.plan),
         "verdict": verdict(

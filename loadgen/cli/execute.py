@@ -166,9 +166,9 @@ def _discard_if_empty(out: Path) -> None:
         shutil.rmtree(out, ignore_errors=True)
 
 
-def recompute(folder: Path) -> dict[str, Any]:
-    """Compute the summary of a run folder anew and store it there."""
-    summary = summarise(read_run(folder))
+def recompute(folder: Path, facts: Run | None = None) -> dict[str, Any]:
+    """Compute the summary of a run folder anew and store it there; `facts`: what was read of it, where it was."""
+    summary = summarise(facts if facts is not None else read_run(folder))
     write_summary(folder, summary)
     return summary
 

@@ -47,13 +47,13 @@ def report(
     if criteria is None:
         if junit is not None:
             raise UsageError("--junit writes what --fail-on asks, and there is none")
-        show(recompute(run), as_json=as_json)
+        show(recompute(run, facts), as_json=as_json)
         return
     experiment, planned = facts.manifest.experiment, facts.plan.trials if facts.plan is not None else []
     # Levels may have been added to those that were asked for.
     levels = sorted({*experiment.get("levels", ()), *(one.level for one in planned)})
     check_criteria(criteria, {**experiment, "levels": levels})
-    document = judged(recompute(run), criteria, experiment.get("levels", ()))
+    document = judged(recompute(run, facts), criteria, experiment.get("levels", ()))
     show(document, as_json=as_json)
     if not as_json:
         print_judgement(document)

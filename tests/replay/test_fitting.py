@@ -27,6 +27,7 @@ from loadgen.workload.library import load
 from loadgen.workload.server_sizer import ServerSizer
 from loadgen.workload.session import Workload, prompt
 from loadgen.workload.sizing import Sizer
+from tests.replay.notes import Notes
 from tests.servers.standins.llama import EmbeddedBackend, FakeLlama
 from tests.servers.standins.web import Exchange
 
@@ -100,16 +101,6 @@ class Counting(FakeLlama):
 
     def _reasoning(self, message: dict[str, Any]) -> str:
         return str(message.get("reasoning_content", "")) if self._reasons == "keep" else ""
-
-
-class Notes:
-    """An observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.notes.append(args[0]) if name == "note" else None
 
 
 def experiment(url: str, workload: Path, **fields: Any) -> Experiment:

@@ -19,20 +19,11 @@ from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.ending import Ending
 from loadgen.replay.lineup import Lineup
 from loadgen.replay.sweep import Sweep
+from tests.replay.notes import Notes
 from tests.servers.standins.gateway import Gateway
 from tests.servers.standins.llama import EmbeddedBackend, FakeBackend, FakeLlama
 from tests.servers.standins.router import Router
 from tests.servers.standins.web import Exchange
-
-
-class Silent:
-    """An observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.notes.append(args[0]) if name == "note" else None
 
 
 def reason(check: OutputCheck, baseline: OutputCheck | None) -> str | None:
@@ -47,9 +38,9 @@ def experiment(*variants: dict[str, Any], **fields: Any) -> Experiment:
     return Experiment.model_validate({"variants": variants, "baseline": variants[0]["name"], **shortest, **fields})
 
 
-async def play(asked: Experiment, folder: Path) -> tuple[Ending, Run, Silent]:
+async def play(asked: Experiment, folder: Path) -> tuple[Ending, Run, Notes]:
     """Run it."""
-    writer, observer = RunWriter(folder), Silent()
+    writer, observer = RunWriter(folder), Notes()
     try:
         ending = await Sweep(asked, writer, observer, asyncio.Event(), judge=reason).run()
     finally:
@@ -147,7 +138,7 @@ async def test_a_server_that_stays_busy_is_not_measured(tmp_path: Path) -> None:
     with FakeLlama() as server:
         asked = experiment({"kind": "url", "name": "off", "url": server.address}, deadlines={"total_s": 0.2})
         writer = RunWriter(tmp_path / "run")
-        lineup = Lineup(asked, writer, Silent(), asyncio.Event())
+        lineup = Lineup(asked, writer, Notes(), asyncio.Event())
         try:
             target = await lineup.open("off", round_=1)
             assert await lineup.idle(target, trial="t-1", round_=1) is target

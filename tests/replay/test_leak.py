@@ -13,7 +13,7 @@ from loadgen.analysis.summary import summarise
 from loadgen.experiment.model import Experiment
 from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.sweep import Sweep
-from tests.replay.test_watched import Notes
+from tests.replay.notes import Notes
 from tests.servers.test_loadlog import SWA
 
 NO_CACHE = "srv    load_model: prompt cache is disabled - use `--cache-ram N` to enable it\n"

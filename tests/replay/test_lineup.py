@@ -3,7 +3,6 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -12,16 +11,7 @@ from loadgen.gguf.tiny import write_tiny_model
 from loadgen.records.run_folder import RunWriter
 from loadgen.replay.lineup import Lineup
 from loadgen.servers.target import Target
-
-
-class Silent:
-    """An observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.notes.append(args[0]) if name == "note" else None
+from tests.replay.notes import Notes
 
 
 def kill(target: Target) -> None:
@@ -38,7 +28,7 @@ async def test_a_server_that_dies_between_two_trials_is_a_death_like_any_other(t
     args = ["-m", str(model), "-np", "1", "-c", "512", "-t", "1", "--poll", "0"]
     variant = {"kind": "embedded", "name": "off", "program": "embedded", "args": args}
     asked = Experiment.model_validate({"variants": [variant], "baseline": "off", "levels": [1], "workload": "demo"})
-    writer, observer = RunWriter(tmp_path / "run"), Silent()
+    writer, observer = RunWriter(tmp_path / "run"), Notes()
     lineup = Lineup(asked, writer, observer, asyncio.Event())
     try:
         first = await lineup.open("off", round_=1)

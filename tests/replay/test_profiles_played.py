@@ -18,6 +18,7 @@ from loadgen.replay.repertoire import choose
 from loadgen.replay.repertoire import recorded as taken_up
 from loadgen.replay.sweep import Sweep
 from loadgen.workload.session import Workload
+from tests.replay.notes import Notes
 from tests.servers.standins.llama import EmbeddedBackend, FakeLlama
 from tests.servers.standins.web import Exchange
 
@@ -91,16 +92,6 @@ output: {tokens: 8, mode: exact}
 tool_time_s: 0
 sources: {}
 """
-
-
-class Notes:
-    """An observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.notes.append(args[0]) if name == "note" else None
 
 
 class Templated(FakeLlama):

@@ -23,6 +23,7 @@ from loadgen.replay.sweep import Sweep
 from loadgen.workload.formats.session import write
 from loadgen.workload.recorded import Cancel, RecordedSession, RecordedTurn
 from loadgen.workload.session import Workload
+from tests.replay.notes import Notes
 from tests.servers.standins.llama import EmbeddedBackend, FakeLlama
 from tests.servers.standins.web import Exchange
 
@@ -32,16 +33,6 @@ CALL = {
     "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command":"ls"}'}}],
 }
 TOOLS = [{"type": "function", "function": {"name": "bash", "description": "Run it.", "parameters": {"type": "object"}}}]
-
-
-class Notes:
-    """An observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.notes.append(args[0]) if name == "note" else None
 
 
 class Templated(FakeLlama):

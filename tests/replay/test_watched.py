@@ -12,6 +12,7 @@ from loadgen.records.run_folder import RunWriter, read_run
 from loadgen.replay.sweep import Sweep
 from loadgen.replay.watched import watched
 from loadgen.servers.discovery import local_pid
+from tests.replay.notes import Notes
 from tests.servers.standins.llama import FakeLlama
 from tests.servers.standins.web import Exchange, Web
 
@@ -33,16 +34,6 @@ class Exporter(Web):
             f"DCGM_FI_DEV_FB_USED{labels} {1000 + self.pages}\n"
             f"DCGM_FI_DEV_FB_TOTAL{labels} 143771\nDCGM_FI_DEV_POWER_USAGE{labels} 75.5\n"
         )
-
-
-class Notes:
-    """An observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.notes.append(args[0]) if name == "note" else None
 
 
 async def play(folder: Path, server: FakeLlama, **fields: Any) -> tuple[Run, list[str]]:

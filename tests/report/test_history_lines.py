@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from loadgen.analysis.causes.history import history
 from loadgen.report.history_lines import history_text
 
 
@@ -17,7 +18,7 @@ def summary(mode: str, *cells: tuple[str, dict[str, Any] | None]) -> dict[str, A
     """A summary with these cells by variant."""
     return {
         "setup": {"workload": {"history": mode}},
-        "why": [{"variant": variant, "cache": cache} for variant, cache in cells],
+        "history": history([{"variant": variant, "cache": cache} for variant, cache in cells]),
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from loadgen.analysis.causes.redone_prefill import prefill_s
+from loadgen.analysis.causes.redone_prefill import evaluation_s
 from loadgen.analysis.measured.cached import CacheUse
 from loadgen.analysis.measured.trial import Trial
 
@@ -36,7 +36,7 @@ def cache_expectation(trials: Sequence[Trial]) -> dict[str, Any] | None:
             "turns": total.flagged,
             "share": total.flagged / total.turns if total.turns else None,
             "tokens": total.flagged_missing,
-            "seconds": _lost_s(trials),
+            "seconds": evaluation_s(trials, _flagged_missing),
         },
         "by_turn": [_entry(turn, use) for turn, use in by_turn.items()],
         "answers_equal": equal if compared else None,
@@ -67,6 +67,5 @@ def _sum(uses: Iterable[CacheUse]) -> CacheUse:
     return total
 
 
-def _lost_s(trials: Sequence[Trial]) -> float | None:
-    took = [prefill_s(trial, _sum(trial.cache_use.values()).flagged_missing) for trial in trials]
-    return None if None in took else sum(seconds or 0.0 for seconds in took)
+def _flagged_missing(trial: Trial) -> int:
+    return _sum(trial.cache_use.values()).flagged_missing

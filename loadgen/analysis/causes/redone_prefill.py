@@ -1,6 +1,6 @@
 """Redone prefill: prompt tokens evaluated again that the session had in cache, what they cost, and why, likely."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +73,7 @@ def redone_prefill(
     by_round: dict[int, list[Trial]] = {}
     for trial in trials:
         by_round.setdefault(trial.record.round, []).append(trial)
-    seconds = {number: _seconds(several) for number, several in by_round.items()}
+    seconds = {number: evaluation_s(several, lambda trial: trial.redone[0]) for number, several in by_round.items()}
     timed = [number for number, value in seconds.items() if value is not None]
     per_task = ratio_over_rounds(
         [seconds[number] or 0.0 for number in timed],
@@ -110,10 +110,11 @@ def prefill_s(trial: Trial, tokens: int) -> float | None:
     return tokens * ms_to_s(spent / read)
 
 
-def _seconds(trials: Sequence[Trial]) -> float | None:
-    """Seconds of one round's tokens; null where a trial that redid some has no answer that tells the speed."""
-    took = [prefill_s(trial, trial.redone[0]) for trial in trials]
-    return None if None in took else sum(seconds or 0.0 for seconds in took)
+def evaluation_s(trials: Sequence[Trial], tokens: Callable[[Trial], int]) -> float | None:
+    """Seconds that so many prompt tokens of each trial took; null where a trial with some doesn't tell its speed."""
+    took = [prefill_s(trial, tokens(trial)) for trial in trials]
+    known = [seconds for seconds in took if seconds is not None]
+    return sum(known) if len(known) == len(took) else None
 
 
 def _cause(trials: Sequence[Trial], level: int, server: Server, lost: float) -> tuple[str | None, str | None]:
